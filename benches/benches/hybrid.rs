@@ -94,8 +94,8 @@ fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchReques
     let mut numbers = Numbers(0x853c_49e6_748f_ea9b);
     let documents = 0..chunks / PASSAGES;
     let documents: Vec<_> = documents.map(|n| document(n, &mut numbers)).collect();
-    let asked = documents.iter().enumerate().step_by(100);
-    let asked: Vec<SearchRequest> = asked
+    let samples = documents.iter().enumerate().step_by(100);
+    let requests: Vec<SearchRequest> = samples
         .map(|(number, document)| {
             let words = document.chunks[1].record.text.split(' ').take(8);
             SearchRequest {
@@ -129,15 +129,15 @@ fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchReques
         .expect("documents are sound");
     database.finish(&NoProgress).expect("nobody interrupts");
     database.wait_for_merges().expect("segments merge");
-    (database, asked)
+    (database, requests)
 }
 
 fn questions(c: &mut Criterion) {
     let mut group = c.benchmark_group("hybrid/search");
     for chunks in [2_000, 10_000] {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (database, asked) = store(folder.path(), chunks);
-        for (number, request) in asked.iter().enumerate() {
+        let (database, requests) = store(folder.path(), chunks);
+        for (number, request) in requests.iter().enumerate() {
             let answer = database.search(request).expect("the store is sound");
             let own = format!("document-{}", number * 100);
             assert!(
@@ -152,12 +152,12 @@ fn questions(c: &mut Criterion) {
             ("graph", Strategy::Graph),
         ];
         for (name, strategy) in legs {
-            let asked = asked.iter().map(|request| SearchRequest {
+            let text_requests = requests.iter().map(|request| SearchRequest {
                 strategy,
                 ..request.clone()
             });
-            let asked: Vec<SearchRequest> = asked.collect();
-            let mut next = asked.iter().cycle();
+            let text_requests: Vec<SearchRequest> = text_requests.collect();
+            let mut next = text_requests.iter().cycle();
             group.bench_function(BenchmarkId::new(name, chunks), |b| {
                 b.iter(|| {
                     let request = next.next().expect("it goes round");

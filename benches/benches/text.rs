@@ -66,10 +66,10 @@ fn questions(c: &mut Criterion) {
             reader: &reader,
         }];
         let words = |text: &String| text.split(' ').take(8).collect::<Vec<_>>().join(" ");
-        let asked: Vec<String> = texts.iter().step_by(count / 100).map(words).collect();
+        let queries: Vec<String> = texts.iter().step_by(count / 100).map(words).collect();
         let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
         let mut scratch = TextScratch::new();
-        let mut next = asked.iter().cycle();
+        let mut next = queries.iter().cycle();
         group.bench_function(BenchmarkId::new("words", count), |b| {
             b.iter(|| {
                 analyzer.fill_term_list(next.next().expect("it goes round"), &mut list);

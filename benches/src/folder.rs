@@ -161,7 +161,7 @@ impl Folder {
         let chunks: Vec<ChunkLine> = match find(path, &["chunks.jsonl", "corpus.jsonl"]) {
             Some(file) => json_lines(&file)?,
             None => {
-                return Err(BenchError::Lacking(format!(
+                return Err(BenchError::MissingInput(format!(
                     "{} has neither chunks.jsonl nor corpus.jsonl; give a prepared data folder",
                     path.display()
                 )));
@@ -408,7 +408,7 @@ impl GivenGraph {
                 "{} has no entities.jsonl and relations.tsv; peers/export.py writes them",
                 path.display()
             );
-            return Err(BenchError::Lacking(why));
+            return Err(BenchError::MissingInput(why));
         }
         let entities: Vec<EntityLine> = json_lines(&file)?;
         let ranks: Option<Vec<f32>> = entities.iter().map(|entity| entity.pagerank).collect();
@@ -551,7 +551,7 @@ mod tests {
         }
         assert!(matches!(
             Folder::open(Path::new("/nowhere")),
-            Err(BenchError::Lacking(_))
+            Err(BenchError::MissingInput(_))
         ));
     }
 

@@ -38,13 +38,13 @@ pub fn walks(
     let given = GivenGraph::open(folder)?;
     if given.seeds.iter().all(Vec::is_empty) {
         let why = "queries.jsonl has no seeds to walk from; peers/export.py writes them";
-        return Err(BenchError::Lacking(why.into()));
+        return Err(BenchError::MissingInput(why.into()));
     }
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let watch = Stopwatch::start();
     let bytes = write(&given, at.path())?;
     let (wall, cpu) = watch.read();
-    line(&told(
+    line(&result_line(
         &given,
         "graph",
         threads,
@@ -61,7 +61,7 @@ pub fn walks(
     let started = Instant::now();
     let graph = Graph::open(at.path())?;
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
-    line(&told(
+    line(&result_line(
         &given,
         "graph",
         threads,
@@ -89,12 +89,12 @@ pub fn walks(
         let same = (0..given.seeds.len()).filter(same).count();
         fields["same_as_reference"] = json!(same as f64 / given.seeds.len() as f64);
     }
-    line(&told(&given, "graph", threads, "search", fields));
+    line(&result_line(&given, "graph", threads, "search", fields));
     let exact = ExactWalk::new(&given);
-    let asked: Vec<usize> = (0..given.seeds.len())
+    let seeded_queries: Vec<usize> = (0..given.seeds.len())
         .filter(|&at| !given.seeds[at].is_empty())
         .collect();
-    let best: Vec<Best> = asked
+    let best: Vec<Best> = seeded_queries
         .iter()
         .map(|&at| exact.best(&given.seeds[at]))
         .collect();
@@ -105,20 +105,20 @@ pub fn walks(
         };
         let walk = |at: usize| graph.restart(&given.seeds[at], options);
         let mut fields = json!(latency(
-            asked.len(),
+            seeded_queries.len(),
             threads,
             || (),
             |(), i| {
-                std::hint::black_box(walk(asked[i]));
+                std::hint::black_box(walk(seeded_queries[i]));
             }
         ));
-        let agreed = asked
+        let agreed = seeded_queries
             .iter()
             .zip(&best)
             .map(|(&at, best)| best.share(&walk(at)));
         fields["reach"] = json!(name);
-        fields["agrees_with_exact"] = json!(agreed.sum::<f64>() / asked.len() as f64);
-        line(&told(&given, "graph", threads, "restart", fields));
+        fields["agrees_with_exact"] = json!(agreed.sum::<f64>() / seeded_queries.len() as f64);
+        line(&result_line(&given, "graph", threads, "restart", fields));
     }
     Ok(())
 }
@@ -280,7 +280,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
         let distance: f64 = pairs.map(|((_, a), b)| f64::from((a - b).abs())).sum();
         fields["l1_to_20it"] = json!(distance);
     }
-    line(&told(&given, "algorithms", 1, "pagerank", fields));
+    line(&result_line(&given, "algorithms", 1, "pagerank", fields));
     let started = Stopwatch::start();
     let found = leiden(concepts(), &edges, LeidenOptions::default());
     let (wall, cpu) = started.read();
@@ -296,7 +296,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
         "disconnected": disconnected(&edges, &found),
         "same_twice": again == found,
     });
-    line(&told(&given, "algorithms", 1, "communities", fields));
+    line(&result_line(&given, "algorithms", 1, "communities", fields));
     Ok(())
 }
 
@@ -327,7 +327,13 @@ fn disconnected(edges: &[(ConceptId, ConceptId, f32)], found: &Communities) -> u
     parts.iter().filter(|&&parts| parts > 1).count()
 }
 
-fn told(given: &GivenGraph, task: &str, threads: usize, result: &str, fields: Value) -> Value {
+fn result_line(
+    given: &GivenGraph,
+    task: &str,
+    threads: usize,
+    result: &str,
+    fields: Value,
+) -> Value {
     let mut all = json!({
         "task": task,
         "system": "loci",

@@ -56,28 +56,28 @@ pub fn run(
     bench: &HybridBench,
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
-    let asked = Asked::read(folder, bench.limit)?;
+    let workload = Workload::read(folder, bench.limit)?;
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let database = Database::open(at.path())?;
-    asked.load(&database)?;
+    workload.load(&database)?;
     database.wait_for_merges()?;
-    let hybrid = asked.requests(&database, Strategy::Hybrid)?;
+    let hybrid = workload.requests(&database, Strategy::Hybrid)?;
     let mut tell = |result: &str, fields: Value| {
-        line(&asked.told("hybrid", bench.threads, result, fields));
+        line(&workload.result_line("hybrid", bench.threads, result, fields));
     };
     let mut fields = searches(&database, bench.threads, &hybrid)?;
-    let lists = asked.lists(&database, &hybrid)?;
-    asked.judge(&lists, &mut fields);
+    let lists = workload.lists(&database, &hybrid)?;
+    workload.judge(&lists, &mut fields);
     tell("hybrid", fields);
     for (leg, strategy) in [
         ("vector", Strategy::Vector),
         ("text", Strategy::Text),
         ("graph", Strategy::Graph),
     ] {
-        let requests = asked.requests(&database, strategy)?;
+        let requests = workload.requests(&database, strategy)?;
         let mut fields = searches(&database, bench.threads, &requests)?;
-        let lists = asked.lists(&database, &requests)?;
-        asked.compare(leg, &lists, &mut fields);
+        let lists = workload.lists(&database, &requests)?;
+        workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("search");
         tell("leg", fields);
@@ -96,15 +96,15 @@ pub fn run(
         let mut scratch = Scratch::default();
         let lists = hybrid.iter().map(|request| {
             let hits = find(&view, request, &mut scratch)?;
-            asked.lines(&view, &hits)
+            workload.lines(&view, &hits)
         });
         let lists = lists.collect::<Result<Vec<_>, BenchError>>()?;
-        asked.compare(leg, &lists, &mut fields);
+        workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("index");
         tell("leg", fields);
     }
-    let places = asked.places(&database, &hybrid)?;
+    let places = workload.hit_positions(&database, &hybrid)?;
     let mut fields = json!(latency(
         places.len(),
         bench.threads,
@@ -129,7 +129,7 @@ pub fn run(
 }
 
 /// A folder with its questions.
-pub(crate) struct Asked {
+pub(crate) struct Workload {
     pub(crate) folder: Folder,
     /// Names of the concepts that each question starts from.
     seeds: Vec<Vec<String>>,
@@ -143,9 +143,9 @@ pub(crate) struct Asked {
     pub(crate) line_count: usize,
 }
 
-impl Asked {
+impl Workload {
     /// Reads the folder at `path`, or its first `limit` chunks.
-    pub(crate) fn read(path: &Path, limit: Option<usize>) -> Result<Asked, BenchError> {
+    pub(crate) fn read(path: &Path, limit: Option<usize>) -> Result<Workload, BenchError> {
         let mut folder = Folder::open(path)?;
         let (mut seeds, mut answers) = (Vec::new(), Vec::new());
         if path.join("entities.jsonl").is_file() {
@@ -167,7 +167,7 @@ impl Asked {
         }
         let lacks = |what: &str| {
             let why = format!("{} has no {what}", folder.path.display());
-            BenchError::Lacking(why)
+            BenchError::MissingInput(why)
         };
         if folder.queries.is_empty() {
             return Err(lacks("queries.jsonl to ask"));
@@ -179,7 +179,7 @@ impl Asked {
         let line_of = lines
             .map(|(line, chunk)| (chunk.id.clone(), line))
             .collect();
-        Ok(Asked {
+        Ok(Workload {
             seeds,
             answers,
             nearest,
@@ -263,7 +263,13 @@ impl Asked {
     }
 
     /// `fields` with what every line says.
-    pub(crate) fn told(&self, task: &str, threads: usize, result: &str, fields: Value) -> Value {
+    pub(crate) fn result_line(
+        &self,
+        task: &str,
+        threads: usize,
+        result: &str,
+        fields: Value,
+    ) -> Value {
         let mut all = json!({
             "task": task,
             "system": "loci",
@@ -320,7 +326,7 @@ impl Asked {
     }
 
     /// Where the hits of each request lie.
-    fn places(
+    fn hit_positions(
         &self,
         database: &Database,
         requests: &[SearchRequest],
@@ -376,13 +382,14 @@ impl Asked {
         match leg {
             "vector" if self.nearest.len() == lists.len() => {
                 let pairs = lists.iter().zip(&self.nearest);
-                let shares = pairs.map(|(list, best)| share(&list[..list.len().min(K)], best));
+                let shares =
+                    pairs.map(|(list, best)| overlap_fraction(&list[..list.len().min(K)], best));
                 fields["recall10"] = json!(mean(shares.sum()));
             }
             "graph" if self.answers.len() == lists.len() => {
                 let pairs = || lists.iter().zip(&self.answers);
                 let same = pairs().filter(|(list, answer)| list == answer).count();
-                let shares = pairs().map(|(list, answer)| share(list, answer));
+                let shares = pairs().map(|(list, answer)| overlap_fraction(list, answer));
                 fields["same_as_reference"] = json!(mean(same as f64));
                 fields["shared_with_reference"] = json!(mean(shares.sum()));
             }
@@ -393,7 +400,7 @@ impl Asked {
 }
 
 /// The share of `right` that `found` has.
-fn share(found: &[u32], right: &[u32]) -> f64 {
+fn overlap_fraction(found: &[u32], right: &[u32]) -> f64 {
     let both = right.iter().filter(|line| found.contains(line)).count();
     match right.len() {
         0 => 1.0,
@@ -577,7 +584,7 @@ pub(crate) mod tests {
     #[test]
     fn a_store_is_asked_whole_and_leg_by_leg() {
         let lines = lines_of(None);
-        let said: Vec<String> = lines
+        let results: Vec<String> = lines
             .iter()
             .map(|line| {
                 let part = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
@@ -589,7 +596,7 @@ pub(crate) mod tests {
         want.extend(legs.map(|leg| format!("leg {leg} search")));
         want.extend(legs.map(|leg| format!("leg {leg} index")));
         want.push("leg fetch rows".into());
-        assert_eq!(said, want);
+        assert_eq!(results, want);
         assert_eq!(lines[0]["recall10"], 1.0);
         assert_eq!(lines[0]["samples"], 12);
         for line in &lines {
@@ -611,16 +618,16 @@ pub(crate) mod tests {
     #[test]
     fn seeds_are_found_by_name_and_walked_from() {
         let folder = small_folder();
-        let asked = Asked::read(folder.path(), None).unwrap();
+        let workload = Workload::read(folder.path(), None).unwrap();
         let at = tempfile::tempdir().unwrap();
         let database = Database::open(at.path()).unwrap();
-        asked.load(&database).unwrap();
-        let request = asked.request(&database, Strategy::Hybrid, 4).unwrap();
+        workload.load(&database).unwrap();
+        let request = workload.request(&database, Strategy::Hybrid, 4).unwrap();
         assert_eq!(request.question, "where is the ember");
         let view = database.snapshot();
         let hits = walk(&view, &request.seeds.concepts);
         // Its own chunk, those a link away by rank, then those two links away.
-        let mut lines = asked.lines(&view, &hits).unwrap();
+        let mut lines = workload.lines(&view, &hits).unwrap();
         assert_eq!(lines.remove(0), 4);
         lines.sort_unstable();
         assert_eq!(lines, [2, 3, 5, 6]);
@@ -630,7 +637,7 @@ pub(crate) mod tests {
     fn a_folder_without_vectors_says_so() {
         let folder = small_folder();
         fs::remove_file(folder.path().join("vectors.f32")).unwrap();
-        let error = Asked::read(folder.path(), None).map(drop).unwrap_err();
+        let error = Workload::read(folder.path(), None).map(drop).unwrap_err();
         assert!(error.to_string().contains("vectors.f32"), "{error}");
     }
 }

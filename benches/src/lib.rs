@@ -44,7 +44,7 @@ pub enum BenchError {
     },
     /// The folder lacks what was asked for.
     #[error("{0}")]
-    Lacking(String),
+    MissingInput(String),
     /// The database failed.
     #[error(transparent)]
     Database(#[from] locidb::Error),

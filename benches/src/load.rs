@@ -52,7 +52,7 @@ pub enum Concepts {
 
 /// What a load did.
 #[derive(Clone, Debug, Serialize)]
-pub struct Loaded {
+pub struct LoadReport {
     /// Documents stored.
     pub documents: usize,
     /// Chunks stored.
@@ -72,11 +72,11 @@ pub fn load(
     embedder: Embedder,
     concepts: Concepts,
     progress: &dyn Progress,
-) -> Result<Loaded, BenchError> {
+) -> Result<LoadReport, BenchError> {
     let started = Instant::now();
     let documents = store(database, folder, embedder, concepts, progress)?;
     database.finish(progress)?;
-    Ok(Loaded {
+    Ok(LoadReport {
         documents,
         chunks: folder.chunks.len(),
         load_s: started.elapsed().as_secs_f64(),
@@ -97,7 +97,7 @@ pub(crate) fn store(
 ) -> Result<usize, BenchError> {
     let vectors = match embedder {
         Embedder::Given => Some(folder.chunk_vectors.as_ref().ok_or_else(|| {
-            BenchError::Lacking(format!(
+            BenchError::MissingInput(format!(
                 "{} has no vectors; try --embedder builtin",
                 folder.name
             ))

@@ -116,7 +116,10 @@ fn read_questions(file: &Path) -> Result<Vec<String>, BenchError> {
         });
     }
     if questions.is_empty() {
-        return Err(BenchError::Lacking(format!("{} has no questions", shown())));
+        return Err(BenchError::MissingInput(format!(
+            "{} has no questions",
+            shown()
+        )));
     }
     Ok(questions)
 }
@@ -134,12 +137,12 @@ fn measure(
             "{} has no queries.jsonl to ask",
             PathBuf::from(path).display()
         );
-        return Err(BenchError::Lacking(why));
+        return Err(BenchError::MissingInput(why));
     }
     for request in &requests {
         database.search(request)?;
     }
-    let taken = latency(
+    let measured = latency(
         requests.len(),
         bench.threads,
         || (),
@@ -159,8 +162,9 @@ fn measure(
         "result": "search",
     });
     let operators = operators(database, &requests)?;
-    if let (Value::Object(fields), Value::Object(taken)) = (&mut fields, json!(taken)) {
-        fields.extend(taken);
+    if let (Value::Object(fields), Value::Object(measured_fields)) = (&mut fields, json!(measured))
+    {
+        fields.extend(measured_fields);
         fields.extend(operators);
     }
     line(&fields);

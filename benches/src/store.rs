@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::BenchError;
 use crate::clock::{Stopwatch, resident_mib};
-use crate::hybrid::{Asked, HybridBench};
+use crate::hybrid::{HybridBench, Workload};
 use crate::metrics::percentile;
 
 /// Processes that open a store, each way.
@@ -31,23 +31,23 @@ pub fn load(
     bench: &HybridBench,
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
-    let asked = Asked::read(folder, bench.limit)?;
+    let workload = Workload::read(folder, bench.limit)?;
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let store = at.path().join("store");
     let resident = resident_mib().map(|(now, _)| now);
     let watch = Stopwatch::start();
     let database = Database::open(&store)?;
-    asked.store(&database)?;
+    workload.store(&database)?;
     let hits = database
-        .search(&asked.request(&database, Strategy::Hybrid, 0)?)?
+        .search(&workload.request(&database, Strategy::Hybrid, 0)?)?
         .hits;
     let (wall, cpu) = watch.read();
     database.finish(&NoProgress)?;
     let (ranked, _) = watch.read();
     database.wait_for_merges()?;
     database.close();
-    let ((disk, files), raw) = (bytes_of(&store)?, asked.raw_bytes(folder)?);
-    let chunks = asked.folder.chunks.len();
+    let ((disk, files), raw) = (bytes_of(&store)?, workload.raw_bytes(folder)?);
+    let chunks = workload.folder.chunks.len();
     let fields = json!({
         "load_s": wall.as_secs_f64(),
         "chunks_per_s": chunks as f64 / wall.as_secs_f64(),
@@ -61,7 +61,7 @@ pub fn load(
         "folder_rss_mib": resident,
         "first_hits": hits.len(),
     });
-    line(&asked.told("load", bench.threads, "load", fields));
+    line(&workload.result_line("load", bench.threads, "load", fields));
     Ok(())
 }
 
@@ -77,13 +77,13 @@ pub fn open(
     process: impl Fn(&Path, &Path) -> Command,
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
-    let asked = Asked::read(folder, bench.limit)?;
+    let workload = Workload::read(folder, bench.limit)?;
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let (store, question) = (at.path().join("store"), at.path().join("question.json"));
     let database = Database::open(&store)?;
-    asked.load(&database)?;
+    workload.load(&database)?;
     database.wait_for_merges()?;
-    let request = asked.request(&database, Strategy::Hybrid, 0)?;
+    let request = workload.request(&database, Strategy::Hybrid, 0)?;
     database.close();
     let failed = |source| BenchError::io("question.json", source);
     let json = serde_json::to_vec(&request).map_err(|why| failed(why.into()))?;
@@ -98,7 +98,7 @@ pub fn open(
     for _ in 0..PROCESSES {
         warm.push(ask()?);
     }
-    let median = |all: &[First], of: fn(&First) -> f64| {
+    let median = |all: &[OpenReport], of: fn(&OpenReport) -> f64| {
         let mut values: Vec<f64> = all.iter().map(of).collect();
         values.sort_unstable_by(f64::total_cmp);
         percentile(&values, 0.5)
@@ -115,13 +115,13 @@ pub fn open(
         "first_hits": cold[0].hits,
         "processes": PROCESSES,
     });
-    line(&asked.told("open", bench.threads, "open", fields));
+    line(&workload.result_line("open", bench.threads, "open", fields));
     Ok(())
 }
 
 /// What a process that opened a store tells.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct First {
+pub struct OpenReport {
     /// From the call that opens the store to the answer.
     pub ms: f64,
     /// Of that, until it was open.
@@ -140,7 +140,7 @@ pub struct First {
 ///
 /// # Errors
 /// Whatever the file or the database says.
-pub fn first(store: &Path, question: &Path) -> Result<First, BenchError> {
+pub fn first(store: &Path, question: &Path) -> Result<OpenReport, BenchError> {
     let failed = |source| BenchError::io(question.display().to_string(), source);
     let request = std::fs::read(question).map_err(failed)?;
     let request: SearchRequest =
@@ -159,7 +159,7 @@ pub fn first(store: &Path, question: &Path) -> Result<First, BenchError> {
     let rss_mib = rss();
     let started = Instant::now();
     database.search(&request)?;
-    Ok(First {
+    Ok(OpenReport {
         ms,
         open_ms,
         second_ms: started.elapsed().as_secs_f64() * 1e3,
@@ -170,13 +170,13 @@ pub fn first(store: &Path, question: &Path) -> Result<First, BenchError> {
 }
 
 /// Runs a process that opens the store.
-fn answered(mut process: Command) -> Result<First, BenchError> {
+fn answered(mut process: Command) -> Result<OpenReport, BenchError> {
     let lacking =
-        |why: String| BenchError::Lacking(format!("a process that opens the store: {why}"));
+        |why: String| BenchError::MissingInput(format!("a process that opens the store: {why}"));
     let output = process.output().map_err(|why| lacking(why.to_string()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(lacking(format!("{}, {said}", output.status)));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(lacking(format!("{}, {stderr}", output.status)));
     }
     serde_json::from_slice(&output.stdout).map_err(|why| lacking(why.to_string()))
 }
@@ -184,15 +184,15 @@ fn answered(mut process: Command) -> Result<First, BenchError> {
 /// What all files in a folder and those below it take on the disk, and how long they are: a part of a file that
 /// was never written has a length and takes nothing.
 fn bytes_of(folder: &Path) -> Result<(u64, u64), BenchError> {
-    let (mut taken, mut long) = (0, 0);
+    let (mut allocated_bytes, mut long) = (0, 0);
     for_each_file(folder, &mut |file| {
         let of = file.metadata()?;
-        taken += taken_by(&of);
+        allocated_bytes += taken_by(&of);
         long += of.len();
         Ok(())
     })
     .map_err(|why| BenchError::io(folder.display().to_string(), why))?;
-    Ok((taken, long))
+    Ok((allocated_bytes, long))
 }
 
 #[cfg(unix)]
@@ -238,7 +238,7 @@ fn for_each_file(
     Ok(())
 }
 
-impl Asked {
+impl Workload {
     /// Bytes of the files of chunks, vectors, relations and mentions; of chunks and vectors in proportion where a
     /// limit leaves some out.
     fn raw_bytes(&self, folder: &Path) -> Result<u64, BenchError> {
@@ -292,17 +292,17 @@ mod tests {
     #[test]
     fn a_store_is_opened_and_asked() {
         let folder = small_folder();
-        let asked = Asked::read(folder.path(), None).unwrap();
+        let workload = Workload::read(folder.path(), None).unwrap();
         let at = tempfile::tempdir().unwrap();
         let (store, question) = (at.path().join("store"), at.path().join("question.json"));
         let database = Database::open(&store).unwrap();
-        asked.load(&database).unwrap();
-        let request = asked.request(&database, Strategy::Hybrid, 3).unwrap();
+        workload.load(&database).unwrap();
+        let request = workload.request(&database, Strategy::Hybrid, 3).unwrap();
         database.close();
         std::fs::write(&question, serde_json::to_vec(&request).unwrap()).unwrap();
-        let told = first(&store, &question).unwrap();
-        assert_eq!(told.hits, 10);
-        assert!(told.ms >= told.open_ms && told.open_ms > 0.0);
+        let report = first(&store, &question).unwrap();
+        assert_eq!(report.hits, 10);
+        assert!(report.ms >= report.open_ms && report.open_ms > 0.0);
         assert!(first(&at.path().join("elsewhere"), &question).is_err());
     }
 

@@ -48,7 +48,7 @@ pub fn run(
     let mut folder = Folder::open(folder)?;
     if folder.queries.is_empty() {
         let why = format!("{} has no queries.jsonl to ask", folder.path.display());
-        return Err(BenchError::Lacking(why));
+        return Err(BenchError::MissingInput(why));
     }
     if let Some(limit) = bench.limit {
         folder.chunks.truncate(limit);
@@ -91,16 +91,17 @@ pub fn run(
         .map(|chunk| letters(&chunk.text))
         .collect();
     for (kind, make) in KINDS {
-        let asked = words
+        let texts = words
             .iter()
             .step_by((words.len() / QUERIES).max(1))
             .map(|words| make(words));
-        let asked = asked.flatten().map(|text| {
-            TextQuery::parse(&text).map_err(|why| BenchError::Lacking(format!("{text}: {why}")))
+        let queries = texts.flatten().map(|text| {
+            TextQuery::parse(&text)
+                .map_err(|why| BenchError::MissingInput(format!("{text}: {why}")))
         });
-        let asked = asked.collect::<Result<Vec<TextQuery>, BenchError>>()?;
-        let took = latency(asked.len(), bench.threads, Asker::default, |asker, i| {
-            let _ = std::hint::black_box(segment.ask_query(&asked[i], asker));
+        let queries = queries.collect::<Result<Vec<TextQuery>, BenchError>>()?;
+        let took = latency(queries.len(), bench.threads, Asker::default, |asker, i| {
+            let _ = std::hint::black_box(segment.ask_query(&queries[i], asker));
         });
         tell(kind, json!(took));
     }
@@ -215,12 +216,12 @@ impl TextSegment {
         query: &TextQuery,
         (analyzer, _, scratch): &mut Asker,
     ) -> Result<Vec<ScoredChunk>, BenchError> {
-        let placed = self.placed();
-        let asked = TextSearch::new(K);
-        Ok(search_query(&placed, query, analyzer, &asked, scratch)?)
+        let placed = self.single_segment();
+        let options = TextSearch::new(K);
+        Ok(search_query(&placed, query, analyzer, &options, scratch)?)
     }
 
-    fn placed(&self) -> [SegmentReader<'_, TextReader<Section>>; 1] {
+    fn single_segment(&self) -> [SegmentReader<'_, TextReader<Section>>; 1] {
         static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
         [SegmentReader {
             base: Ordinal(0),
@@ -235,7 +236,7 @@ impl TextSegment {
         question: &str,
         (analyzer, list, scratch): &mut Asker,
     ) -> Result<Vec<ScoredChunk>, BenchError> {
-        let placed = self.placed();
+        let placed = self.single_segment();
         analyzer.fill_term_list(question, list);
         let terms: Vec<&str> = list.iter().collect();
         Ok(search(&placed, &terms, &TextSearch::new(K), scratch)?)

@@ -176,7 +176,7 @@ fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), Benc
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
     let query = VectorQuery::new(data.query(0), K);
     search(
-        &placed(&reader, data, &NONE),
+        &single_segment(&reader, data, &NONE),
         &query,
         &mut VectorScratch::default(),
     )?;
@@ -190,7 +190,7 @@ fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), Benc
     Ok((reader, fields))
 }
 
-fn placed<'a>(
+fn single_segment<'a>(
     reader: &'a VectorReader<Section>,
     data: &Data,
     dead: &'a RoaringBitmap,
@@ -231,7 +231,7 @@ impl<'a> Case<'a> {
         segment: &VectorReader<Section>,
         ef: usize,
     ) -> Result<Value, BenchError> {
-        let placed = placed(segment, data, self.dead);
+        let placed = single_segment(segment, data, self.dead);
         let query = |i: usize| VectorQuery {
             filter: self.filter,
             effort: Effort::Ef(ef),
@@ -250,13 +250,13 @@ impl<'a> Case<'a> {
                 .map(|v| v.distance_count)
                 .sum::<u64>();
         }
-        let wanted: usize = self.truth.iter().map(Vec::len).sum();
-        let way = scratch.segment_stats().first();
+        let expected_count: usize = self.truth.iter().map(Vec::len).sum();
+        let first_stats = scratch.segment_stats().first();
         let mut fields = json!({
             "ef": ef,
-            "recall10": found as f64 / wanted.max(1) as f64,
+            "recall10": found as f64 / expected_count.max(1) as f64,
             "distances": distances / self.truth.len().max(1) as u64,
-            "way": way.map(|visit| visit.strategy.to_string()),
+            "way": first_stats.map(|visit| visit.strategy.to_string()),
         });
         let took = latency(
             self.truth.len(),
@@ -309,21 +309,21 @@ fn merge(into: &mut Value, from: Value) {
 /// A share of the numbers below `count`, drawn the same way every time.
 fn random_filter(count: usize, share: f64) -> RoaringBitmap {
     let mut state = 0x853c_49e6_748f_ea9b_u64;
-    let mut chance = || {
+    let mut random = || {
         // xorshift64 (Marsaglia, 2003)
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 11) as f64 / (1u64 << 53) as f64
     };
-    (0..count as u32).filter(|_| chance() < share).collect()
+    (0..count as u32).filter(|_| random() < share).collect()
 }
 
 impl Data {
     fn read(folder: &Path, limit: Option<usize>) -> Result<Data, BenchError> {
         let needed = ["vectors.f32", "queries.f32", "gt10.i32"];
         if let Some(file) = needed.iter().find(|file| !folder.join(file).is_file()) {
-            return Err(BenchError::Lacking(format!(
+            return Err(BenchError::MissingInput(format!(
                 "{} has no {file}; this task needs a folder with {}",
                 folder.display(),
                 needed.join(", ")
@@ -334,14 +334,14 @@ impl Data {
         let mut vectors = numbers(&folder.join("vectors.f32"), f32::from_le_bytes)?;
         let meta = std::fs::read_to_string(folder.join("meta.json")).unwrap_or_default();
         let meta: Map<String, Value> = serde_json::from_str(&meta).unwrap_or_default();
-        let asked = truth.len() / K;
-        let told = meta
+        let query_count = truth.len() / K;
+        let declared_dim = meta
             .get("dim")
             .and_then(Value::as_u64)
             .map(|dim| dim as usize);
-        let dim = told.unwrap_or(queries.len() / asked.max(1));
-        if dim == 0 || queries.len() != asked * dim || vectors.len() % dim != 0 {
-            return Err(BenchError::Lacking(format!(
+        let dim = declared_dim.unwrap_or(queries.len() / query_count.max(1));
+        if dim == 0 || queries.len() != query_count * dim || vectors.len() % dim != 0 {
+            return Err(BenchError::MissingInput(format!(
                 "{}: gt10.i32, queries.f32 and vectors.f32 do not fit each other",
                 folder.display()
             )));
@@ -389,14 +389,14 @@ impl Data {
         let all = (0..).zip(self.vectors.chunks_exact(self.dim));
         let mut scored: Vec<(f32, u32)> = all.map(|(id, other)| (dot(one, other), id)).collect();
         scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let kept = (share * scored.len() as f64).ceil() as usize;
-        scored.iter().take(kept).map(|&(_, id)| id).collect()
+        let keep_count = (share * scored.len() as f64).ceil() as usize;
+        scored.iter().take(keep_count).map(|&(_, id)| id).collect()
     }
 
     /// The right answers, by comparing everything that is allowed.
     fn exact(&self, allowed: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
-        let asked = self.queries.chunks_exact(self.dim);
-        asked
+        let queries = self.queries.chunks_exact(self.dim);
+        queries
             .map(|query| {
                 let all = (0..).zip(self.vectors.chunks_exact(self.dim));
                 let mut scored: Vec<(f32, u32)> = all
@@ -439,7 +439,7 @@ fn numbers<T>(path: &Path, read: impl Fn([u8; 4]) -> T) -> Result<Vec<T>, BenchE
         std::fs::read(path).map_err(|source| BenchError::io(path.display().to_string(), source))?;
     let (numbers, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
-        return Err(BenchError::Lacking(format!(
+        return Err(BenchError::MissingInput(format!(
             "{}: its length is no multiple of 4",
             path.display()
         )));

@@ -199,6 +199,6 @@ mod tests {
         let error = anyhow::anyhow!("disk full")
             .context("writing: disk full")
             .context("ingest");
-        assert_eq!(message(&error), "ingest: disk full");
+        assert_eq!(message(&error), "ingest: writing: disk full");
     }
 }

@@ -117,7 +117,7 @@ fn invalid_configuration_is_refused_before_anything_is_created() {
     refused(
         2,
         &["serve", "--db", &db, "--http", "off"],
-        "--http: give an address",
+        "--http: http: give an address",
     );
     refused(2, &["serve", "--db", &db, "--root", &db], "--root");
     refused(2, &["serve"], "give --db DIR");

@@ -135,7 +135,7 @@ fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
             .iter()
             .find(|(e, _)| *e == extension)
             .map(|&(_, kind)| kind)
-            .or_else(|| Language::of_ending(extension).map(Kind::Code)),
+            .or_else(|| Language::from_extension(extension).map(Kind::Code)),
     }
 }
 
@@ -176,11 +176,11 @@ fn valid(head: &[u8]) -> String {
 
 fn by_name(path: &Path) -> Option<Kind> {
     let name = path.file_name()?.to_str()?;
-    Language::of_file_name(name).map(Kind::Code)
+    Language::from_file_name(name).map(Kind::Code)
 }
 
 fn by_shebang(head: &[u8]) -> Option<Kind> {
-    Language::of_shebang(head).map(Kind::Code)
+    Language::from_shebang(head).map(Kind::Code)
 }
 
 fn by_text(head: &[u8]) -> Option<Kind> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Statements of a file about itself. Nothing here is inferred from its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Facts {
+pub struct TextMetrics {
     /// Language of its text, as the file writes it: `en`, `de-DE`.
     pub language: Option<String>,
     /// Digital object identifier.
@@ -49,7 +49,7 @@ pub struct PageCounts {
     pub unreadable: usize,
 }
 
-impl Facts {
+impl TextMetrics {
     /// States something that has no field of its own.
     pub(crate) fn state(&mut self, name: &str, value: impl Into<String>) {
         self.other.insert(name.to_owned(), value.into());

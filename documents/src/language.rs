@@ -107,18 +107,18 @@ languages! {
 
 impl Language {
     /// The language of a file's ending, without its dot, in lower case.
-    pub(super) fn of_ending(ending: &str) -> Option<Language> {
+    pub(super) fn from_extension(ending: &str) -> Option<Language> {
         find(|tells| tells.endings.contains(&ending))
     }
 
     /// The language of files that all have one name.
-    pub(super) fn of_file_name(name: &str) -> Option<Language> {
+    pub(super) fn from_file_name(name: &str) -> Option<Language> {
         let name = name.to_ascii_lowercase();
         find(|tells| tells.files.contains(&name.as_str()))
     }
 
     /// The language whose interpreter a first line of the form `#!/usr/bin/env -S python3 -u` names.
-    pub(super) fn of_shebang(head: &[u8]) -> Option<Language> {
+    pub(super) fn from_shebang(head: &[u8]) -> Option<Language> {
         let line = head.strip_prefix(b"#!")?.split(|&b| b == b'\n').next()?;
         let line = std::str::from_utf8(line).ok()?;
         let mut words = line.split_whitespace();
@@ -134,8 +134,8 @@ impl Language {
     }
 }
 
-fn find(is_told: impl Fn(&Tells) -> bool) -> Option<Language> {
-    let tells = TELLS.iter().find(|&tells| is_told(tells))?;
+fn find(matches: impl Fn(&Tells) -> bool) -> Option<Language> {
+    let tells = TELLS.iter().find(|&tells| matches(tells))?;
     Some(tells.language)
 }
 
@@ -153,9 +153,9 @@ mod tests {
         let parts: [fn(&Tells) -> &[&str]; 3] = [|t| t.endings, |t| t.files, |t| t.interpreters];
         for part in parts {
             let mut seen = BTreeSet::new();
-            for told in TELLS.iter().flat_map(part) {
-                assert!(seen.insert(told), "{told} is told twice");
-                assert_eq!(*told, told.to_ascii_lowercase());
+            for key in TELLS.iter().flat_map(part) {
+                assert!(seen.insert(key), "{key} is told twice");
+                assert_eq!(*key, key.to_ascii_lowercase());
             }
         }
     }
@@ -178,8 +178,8 @@ mod tests {
             (" #!/bin/sh", None),
         ];
         for (head, want) in cases {
-            assert_eq!(Language::of_shebang(head.as_bytes()), *want, "{head:?}");
+            assert_eq!(Language::from_shebang(head.as_bytes()), *want, "{head:?}");
         }
-        assert_eq!(Language::of_shebang(b"#!\xff\n"), None);
+        assert_eq!(Language::from_shebang(b"#!\xff\n"), None);
     }
 }

@@ -47,14 +47,14 @@ mod xml;
 
 pub use cues::heading::title_heading;
 pub use detect::detect;
-pub use facts::Facts;
+pub use facts::TextMetrics;
 pub use image::readable as readable_name;
 pub use kind::Kind;
 pub use language::Language;
 pub use limits::{Limits, ParseError};
 pub use parse::{VERSION, parse, parse_within};
 pub use tree::{
-    Asset, Block, BlockKind, InText, Mark, MarkKind, PageBox, ParsedDocument, Reference,
+    Asset, Block, BlockKind, InTextCitation, Mark, MarkKind, PageBox, ParsedDocument, Reference,
 };
 
 #[cfg(test)]

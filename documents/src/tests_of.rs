@@ -14,7 +14,7 @@ pub(super) fn blocks(document: &ParsedDocument) -> Vec<(BlockKind, &str)> {
 }
 
 /// Every start of a file is a document or an error of its own, as is the file with each byte changed.
-pub(super) fn survives(kind: Kind, whole: &[u8]) {
+pub(super) fn check_cut_and_corrupted(kind: Kind, whole: &[u8]) {
     let check = |bytes: &[u8]| {
         let result = parse(kind, bytes, Some("a-b.c"));
         assert!(

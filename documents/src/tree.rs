@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::kind::Kind;
 
 /// A parsed file.
@@ -29,7 +29,7 @@ pub struct ParsedDocument {
     pub year: Option<i32>,
     /// Whatever else the file states about itself.
     #[serde(default)]
-    pub facts: Facts,
+    pub facts: TextMetrics,
     /// The text that all ranges refer to.
     pub text: String,
     /// Whether `text` is the file's own decoded text, whatever it was encoded in, so that lines and characters are the
@@ -45,7 +45,7 @@ pub struct ParsedDocument {
     pub references: Vec<Reference>,
     /// Where its text cites them, ascending, where its format states that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub citations: Vec<InText>,
+    pub citations: Vec<InTextCitation>,
     /// What of the file is not in the text, in sentences: see [`crate::warnings`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -176,7 +176,7 @@ pub struct Reference {
 
 /// A place in a text that cites.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InText {
+pub struct InTextCitation {
     /// Bytes of [`ParsedDocument::text`]: `[3, 5]`, `(Knuth, 1997)`.
     pub range: Range<usize>,
     /// Places among [`ParsedDocument::references`].

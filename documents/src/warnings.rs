@@ -22,8 +22,8 @@ const NAME_CHARS_MAX: usize = 60;
 /// The warnings of one document, each sentence once, in the order in which they came up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    told: Vec<String>,
-    untold: usize,
+    sentences: Vec<String>,
+    omitted: usize,
 }
 
 impl Warnings {
@@ -31,17 +31,17 @@ impl Warnings {
     /// it, counts for as many.
     pub fn add(&mut self, sentence: impl AsRef<str>) {
         let sentence = one_line(sentence.as_ref(), BYTES_MAX);
-        if let Some(untold) = untold(&sentence) {
-            self.untold = self.untold.saturating_add(untold);
+        if let Some(count) = omitted_count(&sentence) {
+            self.omitted = self.omitted.saturating_add(count);
             return;
         }
-        if sentence.is_empty() || self.told.contains(&sentence) {
+        if sentence.is_empty() || self.sentences.contains(&sentence) {
             return;
         }
-        if self.told.len() < WARNINGS_MAX {
-            self.told.push(sentence)
+        if self.sentences.len() < WARNINGS_MAX {
+            self.sentences.push(sentence)
         } else {
-            self.untold = self.untold.saturating_add(1)
+            self.omitted = self.omitted.saturating_add(1)
         }
     }
 
@@ -52,27 +52,27 @@ impl Warnings {
 
     /// The sentences, and how many more there were.
     pub fn finish(mut self) -> Vec<String> {
-        if self.untold > 0 {
-            self.told.push(others(self.untold));
+        if self.omitted > 0 {
+            self.sentences.push(omitted_sentence(self.omitted));
         }
-        self.told
+        self.sentences
     }
 }
 
 /// The sentence that counts the others.
-fn others(count: usize) -> String {
-    format!("and {}", counted(count, "more warning"))
+fn omitted_sentence(count: usize) -> String {
+    format!("and {}", count_noun(count, "more warning"))
 }
 
 /// How many others a sentence counts, where it is the one that does.
-fn untold(sentence: &str) -> Option<usize> {
+fn omitted_count(sentence: &str) -> Option<usize> {
     let (count, _) = sentence.strip_prefix("and ")?.split_once(' ')?;
     let count = count.parse().ok()?;
-    (sentence == others(count)).then_some(count)
+    (sentence == omitted_sentence(count)).then_some(count)
 }
 
 /// `text` on one line, white space and control characters as single spaces, cut at `most` bytes.
-pub fn one_line(text: &str, most: usize) -> String {
+pub fn one_line(text: &str, bytes_max: usize) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
         if word.is_empty() {
@@ -82,8 +82,8 @@ pub fn one_line(text: &str, most: usize) -> String {
             line.push(' ');
         }
         line.push_str(word);
-        if line.len() > most {
-            let end = (0..=most).rev().find(|at| line.is_char_boundary(*at));
+        if line.len() > bytes_max {
+            let end = (0..=bytes_max).rev().find(|at| line.is_char_boundary(*at));
             line.truncate(end.unwrap_or(0));
             return line;
         }
@@ -94,17 +94,17 @@ pub fn one_line(text: &str, most: usize) -> String {
 /// Names in a sentence: `a.png, b.png and 3 more`. Few where they are long.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let mut names = names.into_iter().peekable();
-    let (mut told, mut bytes) = (Vec::new(), 0);
-    while let Some(name) = names.peek().map(|name| short(name)) {
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    while let Some(name) = names.peek().map(|name| shortened(name)) {
         bytes += name.len();
-        let is_full = told.len() >= LISTED_MAX || bytes > LISTED_BYTES_MAX;
-        if is_full && !told.is_empty() {
+        let is_full = shown.len() >= LISTED_MAX || bytes > LISTED_BYTES_MAX;
+        if is_full && !shown.is_empty() {
             break;
         }
-        told.push(name);
+        shown.push(name);
         names.next();
     }
-    and_more(told, names.count())
+    and_more(shown, names.count())
 }
 
 /// Numbers of pages in a sentence: `page 3`, `pages 3-7 and 12`. `pages` ascend.
@@ -118,16 +118,16 @@ pub(crate) fn pages(pages: &[u32]) -> String {
     }
     let rest = runs.iter().skip(LISTED_MAX);
     let rest = rest.map(|(first, last)| (last - first) as usize + 1).sum();
-    let told = runs.iter().take(LISTED_MAX).map(|run| match run {
+    let shown = runs.iter().take(LISTED_MAX).map(|run| match run {
         (first, last) if first == last => first.to_string(),
         (first, last) => format!("{first}-{last}"),
     });
     let noun = if pages.len() == 1 { "page" } else { "pages" };
-    format!("{noun} {}", and_more(told.collect(), rest))
+    format!("{noun} {}", and_more(shown.collect(), rest))
 }
 
 /// `1 picture`, `2 pictures`.
-pub fn counted(count: usize, noun: &str) -> String {
+pub fn count_noun(count: usize, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
@@ -135,12 +135,12 @@ pub fn counted(count: usize, noun: &str) -> String {
 }
 
 /// `1 picture is`, `2 pictures are`.
-pub(crate) fn are(count: usize, noun: &str) -> String {
+pub(crate) fn count_noun_is(count: usize, noun: &str) -> String {
     let verb = if count == 1 { "is" } else { "are" };
-    format!("{} {verb}", counted(count, noun))
+    format!("{} {verb}", count_noun(count, noun))
 }
 
-fn short(name: &str) -> String {
+fn shortened(name: &str) -> String {
     let line = one_line(name, name.len());
     match line.char_indices().nth(NAME_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -148,11 +148,11 @@ fn short(name: &str) -> String {
     }
 }
 
-fn and_more(told: Vec<String>, rest: usize) -> String {
-    match (rest, &told[..]) {
+fn and_more(shown: Vec<String>, rest: usize) -> String {
+    match (rest, &shown[..]) {
         (0, [first @ .., last]) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        (0, _) => told.concat(),
-        _ => format!("{} and {rest} more", told.join(", ")),
+        (0, _) => shown.concat(),
+        _ => format!("{} and {rest} more", shown.join(", ")),
     }
 }
 
@@ -185,11 +185,11 @@ mod tests {
         warnings.add("a [31m b");
         warnings.add(" \n");
         warnings.extend((0..WARNINGS_MAX + 4).map(|n| format!("{n} {}", "é".repeat(BYTES_MAX))));
-        let told = warnings.finish();
-        assert_eq!(told.len(), WARNINGS_MAX + 1);
-        assert_eq!(told[0], "a [31m b");
-        assert_eq!(told[WARNINGS_MAX], "and 5 more warnings");
-        assert!(told.iter().all(|it| it.len() <= BYTES_MAX));
+        let sentences = warnings.finish();
+        assert_eq!(sentences.len(), WARNINGS_MAX + 1);
+        assert_eq!(sentences[0], "a [31m b");
+        assert_eq!(sentences[WARNINGS_MAX], "and 5 more warnings");
+        assert!(sentences.iter().all(|it| it.len() <= BYTES_MAX));
         assert_eq!(Warnings::default().finish(), Vec::<String>::new());
     }
 
@@ -198,8 +198,8 @@ mod tests {
         assert_eq!(listed(["a"]), "a");
         assert_eq!(listed(["a", "b\n", "c"]), "a, b and c");
         let many: Vec<String> = (0..LISTED_MAX + 2).map(|n| n.to_string()).collect();
-        let told = listed(many.iter().map(String::as_str));
-        assert_eq!(told, "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+        let text = listed(many.iter().map(String::as_str));
+        assert_eq!(text, "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
         let long = "é".repeat(NAME_CHARS_MAX + 1);
         assert_eq!(listed([&long[..]]).chars().count(), NAME_CHARS_MAX + 1);
     }
@@ -207,23 +207,23 @@ mod tests {
     #[test]
     fn long_names_are_few() {
         let name = "x".repeat(NAME_CHARS_MAX);
-        let told = listed([&name[..]; LISTED_MAX]);
-        assert_eq!(told, format!("{name}, {name}, {name} and 5 more"));
+        let text = listed([&name[..]; LISTED_MAX]);
+        assert_eq!(text, format!("{name}, {name}, {name} and 5 more"));
         // The first is told however long it is.
         let long = "𝛼".repeat(NAME_CHARS_MAX);
-        let told = listed([&long[..], "b"]);
-        assert_eq!(told, format!("{long} and 1 more"));
+        let text = listed([&long[..], "b"]);
+        assert_eq!(text, format!("{long} and 1 more"));
     }
 
     #[test]
     fn those_that_were_counted_stay_counted() {
         let mut warnings = Warnings::default();
         warnings.extend((0..WARNINGS_MAX + 80).map(|n| n.to_string()));
-        let told = warnings.finish();
-        assert_eq!(told[WARNINGS_MAX], "and 80 more warnings");
+        let sentences = warnings.finish();
+        assert_eq!(sentences[WARNINGS_MAX], "and 80 more warnings");
         let mut warnings = Warnings::default();
-        warnings.extend(&told);
-        assert_eq!(warnings.clone().finish(), told);
+        warnings.extend(&sentences);
+        assert_eq!(warnings.clone().finish(), sentences);
         warnings.extend(["another", "and 1 more warning"]);
         assert_eq!(
             warnings.clone().finish()[WARNINGS_MAX],

@@ -32,13 +32,13 @@ const COPIED: &[&str] = &[
     "textwrap.py",
 ];
 
-const MADE: &[(&str, fn() -> Vec<u8>)] = &[
+const GENERATED: &[(&str, fn() -> Vec<u8>)] = &[
     ("book.pdf", made::book),
     ("paper.pdf", made::paper),
     ("tides.epub", made::epub),
 ];
 
-const ELSEWHERE: &[&str] = &[
+const EXTERNAL: &[&str] = &[
     "R-intro.pdf",
     "docling-word_sample.docx",
     "elife-56337.xml",
@@ -78,7 +78,10 @@ fn documents_that_are_copied_here() {
 
 #[test]
 fn documents_that_are_made() {
-    let documents: Vec<_> = MADE.iter().map(|(name, make)| (*name, make())).collect();
+    let documents: Vec<_> = GENERATED
+        .iter()
+        .map(|(name, make)| (*name, make()))
+        .collect();
     if let Some(to) = std::env::var_os("LOCI_MADE") {
         for (name, bytes) in &documents {
             std::fs::write(Path::new(&to).join(name), bytes).unwrap();
@@ -97,7 +100,7 @@ fn documents_that_are_elsewhere() {
         eprintln!("skipped: {} is no folder", from.display());
         return;
     }
-    check(ELSEWHERE.iter().map(|name| read(&from, name)));
+    check(EXTERNAL.iter().map(|name| read(&from, name)));
 }
 
 /// Compares each document's outline with its golden file, and names all that differ.
@@ -141,7 +144,7 @@ fn outline_of(name: &str, bytes: &[u8]) -> String {
     let mut outline = format!("title: {}\n", document.title.as_deref().unwrap_or("none"));
     for (at, block) in document.blocks.iter().enumerate() {
         let (level, text) = match &block.kind {
-            BlockKind::Heading(level) => (*level, said(&document, block)),
+            BlockKind::Heading(level) => (*level, block_text(&document, block)),
             BlockKind::Definition { symbol, what } if !symbol.is_empty() => {
                 (1, format!("{what} {symbol}"))
             }
@@ -149,12 +152,16 @@ fn outline_of(name: &str, bytes: &[u8]) -> String {
             _ => continue,
         };
         let indent = "  ".repeat(usize::from(level));
-        let _ = writeln!(outline, "{indent}{text}  [{}]", place(&document, at));
+        let _ = writeln!(
+            outline,
+            "{indent}{text}  [{}]",
+            block_location(&document, at)
+        );
     }
     outline
 }
 
-fn said(document: &ParsedDocument, block: &Block) -> String {
+fn block_text(document: &ParsedDocument, block: &Block) -> String {
     let words: Vec<&str> = document.text[block.range.clone()]
         .split_whitespace()
         .collect();
@@ -162,7 +169,7 @@ fn said(document: &ParsedDocument, block: &Block) -> String {
 }
 
 /// Where a block is: its page, slide, time or line; else how the block after it begins.
-fn place(document: &ParsedDocument, at: usize) -> String {
+fn block_location(document: &ParsedDocument, at: usize) -> String {
     let block = &document.blocks[at];
     if let Some((from, to)) = block.time_ms {
         return format!("{from}-{to} ms");
@@ -178,7 +185,7 @@ fn place(document: &ParsedDocument, at: usize) -> String {
         return format!("line {}", before.matches('\n').count() + 1);
     }
     let next = document.blocks.get(at + 1);
-    let next = next.map_or(String::new(), |next| said(document, next));
+    let next = next.map_or(String::new(), |next| block_text(document, next));
     let words: Vec<&str> = next.split(' ').take(4).collect();
     format!("before: {}", words.join(" "))
 }

@@ -24,9 +24,9 @@ const VERBS: &[&str] = &[
 const LINES: usize = 44;
 
 /// Numbers that look like chance and are the same on every run (Marsaglia's xorshift).
-struct Chance(u64);
+struct Rng(u64);
 
-impl Chance {
+impl Rng {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -34,34 +34,34 @@ impl Chance {
         (self.0 % end as u64) as usize
     }
 
-    fn of(&mut self, words: &[&'static str]) -> &'static str {
+    fn pick(&mut self, words: &[&'static str]) -> &'static str {
         words[self.below(words.len())]
     }
 }
 
-fn sentence(chance: &mut Chance) -> String {
+fn sentence(rng: &mut Rng) -> String {
     let (a, b, c, d) = (
-        chance.of(WORDS),
-        chance.of(WORDS),
-        chance.of(WORDS),
-        chance.of(WORDS),
+        rng.pick(WORDS),
+        rng.pick(WORDS),
+        rng.pick(WORDS),
+        rng.pick(WORDS),
     );
-    let (verb, other) = (chance.of(VERBS), chance.of(VERBS));
-    let number = chance.below(100_000);
+    let (verb, other) = (rng.pick(VERBS), rng.pick(VERBS));
+    let number = rng.below(100_000);
     format!(
         "The {a} of the {b} {verb} the {c} near mark {number}, and its {d} {other} what is left of the {a}."
     )
 }
 
 /// The lines of a page: its heading, then paragraphs.
-fn page(number: usize, chance: &mut Chance) -> String {
+fn page(number: usize, rng: &mut Rng) -> String {
     let mut stream = String::from("BT /F1 11 Tf 14 TL 72 760 Td\n");
     if number % 20 == 1 {
         let _ = writeln!(
             stream,
             "/F2 18 Tf (Chapter {}: {}) Tj T* T* /F1 11 Tf",
             number / 20 + 1,
-            chance.of(WORDS)
+            rng.pick(WORDS)
         );
     } else if number % 4 == 1 {
         let _ = writeln!(
@@ -69,14 +69,14 @@ fn page(number: usize, chance: &mut Chance) -> String {
             "/F2 14 Tf ({}.{} The {}) Tj T* T* /F1 11 Tf",
             number / 20 + 1,
             number % 20 / 4,
-            chance.of(WORDS)
+            rng.pick(WORDS)
         );
     }
     let mut line = String::new();
     let mut lines = 0;
-    let mut until_gap = 5 + chance.below(6);
+    let mut until_gap = 5 + rng.below(6);
     while lines < LINES {
-        for word in sentence(chance).split(' ') {
+        for word in sentence(rng).split(' ') {
             if line.len() + word.len() > 84 {
                 let _ = writeln!(stream, "({line}) Tj T*");
                 line.clear();
@@ -92,7 +92,7 @@ fn page(number: usize, chance: &mut Chance) -> String {
             let _ = writeln!(stream, "({line}) Tj T* T*");
             line.clear();
             lines += 2;
-            until_gap = 5 + chance.below(6);
+            until_gap = 5 + rng.below(6);
         }
     }
     let _ = writeln!(
@@ -106,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let pages: usize = args.next().ok_or("give a number of pages")?.parse()?;
     let file = args.next().ok_or("give a file")?;
-    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+    let mut chance = Rng(0x9E37_79B9_7F4A_7C15);
     let kids: Vec<String> = (0..pages)
         .map(|page| format!("{} 0 R", 5 + 2 * page))
         .collect();

@@ -84,7 +84,7 @@ fn passages(path: &Path) -> Result<BTreeMap<String, Cues>, Box<dyn Error>> {
             let (from, to) = record.location.chars;
             let range = starts[from as usize]..starts[to as usize];
             let heading = record.heading_path.last().map(String::as_str);
-            let passage = Passage::of(&parsed, range, heading);
+            let passage = Passage::from_range(&parsed, range, heading);
             (words.join(" "), cues(&passage))
         })
         .collect())
@@ -132,7 +132,7 @@ fn sums(weights: &Weights, cues: &Cues) -> [f32; TYPES] {
     sums
 }
 
-fn told(weights: &Weights, cues: &Cues) -> usize {
+fn predict(weights: &Weights, cues: &Cues) -> usize {
     let sums = sums(weights, cues);
     (0..TYPES)
         .max_by(|&a, &b| sums[a].total_cmp(&sums[b]))
@@ -149,7 +149,7 @@ fn likelihood(weights: &Weights, cues: &Cues) -> [f32; TYPES] {
 }
 
 /// What a passage of each type counts; all passages together count 1.
-fn shares(rows: &[Row]) -> [f32; TYPES] {
+fn class_weights(rows: &[Row]) -> [f32; TYPES] {
     let count = |label| rows.iter().filter(|row| row.label == label).count().max(1) as f32;
     let counts: [f32; TYPES] = std::array::from_fn(count);
     let shares = counts.map(|count| count.powf(-BALANCE));
@@ -179,15 +179,15 @@ fn learn(rows: &[Row]) -> Weights {
 
 /// The weights of the least loss, by gradient descent with momentum.
 fn descend(rows: &[Row], prior: &Weights) -> Weights {
-    let shares = shares(rows);
+    let shares = class_weights(rows);
     let mut weights = *prior;
     let mut speed: Weights = [[0.0; TYPES]; COUNT];
     for _ in 0..STEPS {
-        let slope = slope(rows, &shares, &weights);
+        let slope = gradient(rows, &shares, &weights);
         for cue in 0..COUNT {
             for of in 0..TYPES {
-                let held = PRIOR_STRENGTH * (weights[cue][of] - prior[cue][of]);
-                speed[cue][of] = MOMENTUM * speed[cue][of] - STEP * (slope[cue][of] + held);
+                let penalty = PRIOR_STRENGTH * (weights[cue][of] - prior[cue][of]);
+                speed[cue][of] = MOMENTUM * speed[cue][of] - STEP * (slope[cue][of] + penalty);
                 weights[cue][of] += speed[cue][of];
             }
         }
@@ -196,13 +196,13 @@ fn descend(rows: &[Row], prior: &Weights) -> Weights {
 }
 
 /// The gradient of the cross entropy.
-fn slope(rows: &[Row], shares: &[f32; TYPES], weights: &Weights) -> Weights {
+fn gradient(rows: &[Row], shares: &[f32; TYPES], weights: &Weights) -> Weights {
     let mut slope = [[0.0; TYPES]; COUNT];
     for row in rows {
         let likelihood = likelihood(weights, &row.cues);
         for of in 0..TYPES {
-            let wanted = f32::from(u8::from(of == row.label));
-            let off = shares[row.label] * (likelihood[of] - wanted);
+            let target = f32::from(u8::from(of == row.label));
+            let off = shares[row.label] * (likelihood[of] - target);
             for (slope, cue) in slope.iter_mut().zip(row.cues) {
                 slope[of] += off * cue;
             }
@@ -212,11 +212,17 @@ fn slope(rows: &[Row], shares: &[f32; TYPES], weights: &Weights) -> Weights {
 }
 
 /// Macro F1 of (told, labelled), with the F1 of each type before it.
-fn f1(told: &[(usize, usize)]) -> String {
+fn f1(predictions: &[(usize, usize)]) -> String {
     let of = |kind: usize| {
-        let both = told.iter().filter(|told| **told == (kind, kind)).count();
-        let ours = told.iter().filter(|(ours, _)| *ours == kind).count();
-        let labelled = told.iter().filter(|(_, label)| *label == kind).count();
+        let both = predictions
+            .iter()
+            .filter(|pair| **pair == (kind, kind))
+            .count();
+        let ours = predictions.iter().filter(|(ours, _)| *ours == kind).count();
+        let labelled = predictions
+            .iter()
+            .filter(|(_, label)| *label == kind)
+            .count();
         2.0 * both as f32 / (ours + labelled).max(1) as f32
     };
     let all: [f32; TYPES] = std::array::from_fn(of);
@@ -225,18 +231,18 @@ fn f1(told: &[(usize, usize)]) -> String {
 }
 
 /// Tells each group of rows by weights made of all others. `group`: of a row and its place.
-fn held_out<G: Ord + Copy>(rows: &[Row], group: impl Fn(usize) -> G) -> String {
+fn cross_validate<G: Ord + Copy>(rows: &[Row], group: impl Fn(usize) -> G) -> String {
     let groups: BTreeSet<G> = (0..rows.len()).map(&group).collect();
-    let mut told_all = Vec::new();
+    let mut predictions = Vec::new();
     for out in groups {
         let (outer, inner): (Vec<usize>, Vec<usize>) =
             (0..rows.len()).partition(|&at| group(at) == out);
         let inner: Vec<Row> = inner.into_iter().map(|at| rows[at].clone()).collect();
         let weights = learn(&inner);
         let outer = outer.into_iter().map(|at| &rows[at]);
-        told_all.extend(outer.map(|row| (told(&weights, &row.cues), row.label)));
+        predictions.extend(outer.map(|row| (predict(&weights, &row.cues), row.label)));
     }
-    f1(&told_all)
+    f1(&predictions)
 }
 
 /// The source of `weights.rs`.
@@ -268,21 +274,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let in_view = rows(folder, &in_view)?;
     let more = rows(folder, &more)?;
     let weights = learn(&more);
-    let told: Vec<_> = in_view
+    let predictions: Vec<_> = in_view
         .iter()
-        .map(|row| (told(&weights, &row.cues), row.label))
+        .map(|row| (predict(&weights, &row.cues), row.label))
         .collect();
     println!(
         "{} passages in view, by the {} others: {}",
         in_view.len(),
         more.len(),
-        f1(&told)
+        f1(&predictions)
     );
     let all: Vec<Row> = in_view.into_iter().chain(more).collect();
-    println!("each fifth by the others: {}", held_out(&all, |at| at % 5));
+    println!(
+        "each fifth by the others: {}",
+        cross_validate(&all, |at| at % 5)
+    );
     println!(
         "each document by the others: {}",
-        held_out(&all, |at| &all[at].file[..])
+        cross_validate(&all, |at| &all[at].file[..])
     );
     if args.next().is_some() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/classify/weights.rs");

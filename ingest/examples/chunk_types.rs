@@ -41,14 +41,17 @@ fn passages(path: &Path) -> Result<BTreeMap<String, &'static str>, Box<dyn Error
         .collect())
 }
 
-fn macro_f1(told: &[(&str, &str)]) -> f64 {
+fn macro_f1(predictions: &[(&str, &str)]) -> f64 {
     let of = |kind: &str| {
-        let both = told
+        let both = predictions
             .iter()
             .filter(|(ours, label)| *ours == kind && *label == kind)
             .count();
-        let all = told.iter().filter(|(ours, _)| *ours == kind).count()
-            + told.iter().filter(|(_, label)| *label == kind).count();
+        let all = predictions.iter().filter(|(ours, _)| *ours == kind).count()
+            + predictions
+                .iter()
+                .filter(|(_, label)| *label == kind)
+                .count();
         2.0 * both as f64 / all.max(1) as f64
     };
     for kind in TYPES {
@@ -68,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .map(serde_json::from_str)
         .collect::<Result<_, _>>()?;
     let mut known: BTreeMap<&str, BTreeMap<String, &'static str>> = BTreeMap::new();
-    let mut halves: [Vec<(&str, &str)>; 2] = Default::default();
+    let mut splits: [Vec<(&str, &str)>; 2] = Default::default();
     let mut gone = 0;
     for (at, label) in labels.iter().enumerate() {
         if !known.contains_key(&label.file[..]) {
@@ -82,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         };
         let half = at * 2 / labels.len();
-        halves[half].push((ours, &label.label));
+        splits[half].push((ours, &label.label));
         if *ours != label.label && (shows_all || half == 0) {
             println!(
                 "{ours} for {}: {} {}",
@@ -90,7 +93,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
         }
     }
-    for (name, half) in ["the half in view", "the other half"].iter().zip(&halves) {
+    for (name, half) in ["the half in view", "the other half"].iter().zip(&splits) {
         println!(
             "{name}: {} passages, macro F1 {:.3}",
             half.len(),

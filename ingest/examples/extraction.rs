@@ -95,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let passages: Vec<Passage> = lines(&folder.join("corpus.jsonl"))?;
     let extracted: Vec<Extracted> = lines(&folder.join("openie.jsonl"))?;
-    let mut halves = [Counts::default(); 2];
+    let mut splits = [Counts::default(); 2];
     let (mut missed, mut extra): (BTreeMap<String, u32>, BTreeMap<String, u32>) =
         Default::default();
     for (at, (passage, extracted)) in passages.iter().zip(&extracted).enumerate() {
@@ -106,29 +106,29 @@ fn main() -> Result<(), Box<dyn Error>> {
             .iter()
             .map(|concept| normalise(&concept.name))
             .collect();
-        let wanted: BTreeSet<String> = extracted
+        let expected: BTreeSet<String> = extracted
             .entities
             .iter()
             .map(|name| normalise(name))
             .collect();
-        halves[at % 2].add(Counts {
-            both: found.intersection(&wanted).count(),
+        splits[at % 2].add(Counts {
+            both: found.intersection(&expected).count(),
             ours: found.len(),
-            theirs: wanted.len(),
+            theirs: expected.len(),
         });
         if shown > 0 {
-            wanted
+            expected
                 .difference(&found)
                 .for_each(|name| *missed.entry(name.clone()).or_default() += 1);
             found
-                .difference(&wanted)
+                .difference(&expected)
                 .for_each(|name| *extra.entry(name.clone()).or_default() += 1);
         }
     }
-    let [mut all, odd] = halves;
+    let [mut all, odd] = splits;
     all.add(odd);
     println!("all passages: {all} in {} passages", passages.len());
-    println!("every second from the first: {}", halves[0]);
+    println!("every second from the first: {}", splits[0]);
     println!("the others: {odd}");
     for (what, names) in [("missed", missed), ("extra", extra)] {
         for (name, _) in names

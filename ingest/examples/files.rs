@@ -19,7 +19,7 @@ impl Progress for Print {
 }
 
 impl Reporter for Print {
-    fn outcome(&self, outcome: &Outcome) {
+    fn report_outcome(&self, outcome: &Outcome) {
         println!(
             "{:?} {}: {} chunks",
             outcome.status, outcome.document, outcome.chunks

@@ -55,7 +55,7 @@ fn nested(open: &str, close: &str, depth: usize) -> String {
 }
 
 /// Numbers that look like chance and are the same on every run.
-fn chance(seed: u64) -> u64 {
+fn random(seed: u64) -> u64 {
     let mut x = seed
         .wrapping_add(0x9E37_79B9_7F4A_7C15)
         .wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -64,7 +64,7 @@ fn chance(seed: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-fn made() -> Vec<(String, Vec<u8>)> {
+fn hostile_files() -> Vec<(String, Vec<u8>)> {
     let zeros = vec![b' '; 400 << 20];
     let word =
         |body: &str| format!("<w:document xmlns:w=\"{WORD}\"><w:body>{body}</w:body></w:document>");
@@ -138,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = Path::new(&out);
     fs::create_dir_all(out)?;
     let mut count = 0;
-    for (name, bytes) in made() {
+    for (name, bytes) in hostile_files() {
         fs::write(out.join(name), bytes)?;
         count += 1;
     }
@@ -159,11 +159,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let bytes = fs::read(path)?;
             for round in 0..3 {
                 let seed = (at * 7 + round) as u64;
-                let cut = chance(seed) as usize % bytes.len().max(1);
+                let cut = random(seed) as usize % bytes.len().max(1);
                 fs::write(out.join(format!("cut{round}-{name}")), &bytes[..cut])?;
                 let mut flipped = bytes.clone();
-                for bit in 0..=(chance(seed) % 64) {
-                    let place = chance(seed ^ (bit << 32)) as usize % (flipped.len().max(1) * 8);
+                for bit in 0..=(random(seed) % 64) {
+                    let place = random(seed ^ (bit << 32)) as usize % (flipped.len().max(1) * 8);
                     if let Some(byte) = flipped.get_mut(place / 8) {
                         *byte ^= 1 << (place % 8);
                     }

@@ -8,7 +8,7 @@ use std::io::{Cursor, Write};
 use std::time::Duration;
 
 use loci_documents::Kind;
-use loci_ingest::document::{Settings, Source};
+use loci_ingest::document::{BuildSettings, DocumentSource};
 use loci_ingest::runner::{InProcess, ParseRunner};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
@@ -589,7 +589,7 @@ const FORMATS: &[(&str, &str, &str, &[&str])] = &[
     ),
 ];
 
-fn packed(document: &str) -> Vec<u8> {
+fn docx(document: &str) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     zip.start_file("word/document.xml", SimpleFileOptions::default())
         .expect("a name");
@@ -621,10 +621,10 @@ fn main() {
             .expect("give BYTES and MILLISECONDS")
     };
     let (len, most) = (number() as usize, Duration::from_millis(number()));
-    let wanted: Vec<String> = args.collect();
+    let selected: Vec<String> = args.collect();
     let runner = InProcess::default();
     for (name, before, after, pieces) in FORMATS {
-        if !wanted.is_empty() && !wanted.iter().any(|one| one == name) {
+        if !selected.is_empty() && !selected.iter().any(|one| one == name) {
             continue;
         }
         let kind = Kind::from_name(name).expect("a known name");
@@ -639,16 +639,20 @@ fn main() {
                 for (at, repeated) in repeats.iter().enumerate() {
                     let source = format!("{before}{repeated}{after}");
                     let bytes = match name {
-                        &"docx" => packed(&source),
+                        &"docx" => docx(&source),
                         _ => source.into_bytes(),
                     };
                     let began = processor_time();
-                    let made =
-                        runner.document(kind, bytes, Source::default(), &Settings::default());
+                    let result = runner.build_document(
+                        kind,
+                        bytes,
+                        DocumentSource::default(),
+                        &BuildSettings::default(),
+                    );
                     let took = processor_time().saturating_sub(began);
                     count += 1;
                     if took > most {
-                        let what = made.map_or_else(
+                        let what = result.map_or_else(
                             |error| error.to_string(),
                             |it| format!("{} chunks", it.document.chunks.len()),
                         );

@@ -90,15 +90,15 @@ const PREREQUISITES: &[&str] = &[
 
 /// What a reader learns: the list under a heading that says so, or after a sentence that does.
 pub fn learning_outcomes(parsed: &ParsedDocument) -> Vec<String> {
-    listed(parsed, OUTCOMES)
+    list_under_heading(parsed, OUTCOMES)
 }
 
 /// What a reader should know first, likewise.
 pub fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
-    listed(parsed, PREREQUISITES)
+    list_under_heading(parsed, PREREQUISITES)
 }
 
-fn listed(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
+fn list_under_heading(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
     let visible =
         |at: usize| prose::visible(&parsed.text[parsed.blocks[at].range.clone()], parsed.kind);
     let opens = |at: &usize| match parsed.blocks[*at].kind {

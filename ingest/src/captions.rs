@@ -26,7 +26,7 @@ pub const CAPTION_BY: &str = "caption_by";
 pub const CAPTION_BYTES_MAX: usize = 8 << 10;
 
 /// Endings of names that are of a picture's file, however they came to be its alternative text.
-const ENDINGS: &[&str] = &[
+const FILE_EXTENSIONS: &[&str] = &[
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff",
 ];
 
@@ -58,9 +58,11 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// The pictures without a caption that the document holds, by name, each once, in reading order.
-pub fn wanting(parsed: &ParsedDocument) -> Vec<String> {
+pub fn uncaptioned(parsed: &ParsedDocument) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let names = bare(parsed).into_iter().map(|(_, name)| name);
+    let names = uncaptioned_figures(parsed)
+        .into_iter()
+        .map(|(_, name)| name);
     let first = names.filter(|name| seen.insert(name.clone()));
     first.collect()
 }
@@ -69,13 +71,13 @@ pub fn wanting(parsed: &ParsedDocument) -> Vec<String> {
 pub fn apply(parsed: &mut ParsedDocument, captions: &Captions) -> BTreeSet<String> {
     let mut texts = BTreeMap::new();
     let mut named = BTreeSet::new();
-    for (at, name) in bare(parsed) {
+    for (at, name) in uncaptioned_figures(parsed) {
         let Some(caption) = captions.of.get(&name).filter(|it| !it.is_empty()) else {
             continue;
         };
         // A file by itself keeps its name, by which people know it.
         let lead = match parsed.kind {
-            Kind::Image => said(parsed, &parsed.blocks[at]),
+            Kind::Image => block_text(parsed, &parsed.blocks[at]),
             _ => "",
         };
         let text = match lead {
@@ -86,13 +88,13 @@ pub fn apply(parsed: &mut ParsedDocument, captions: &Captions) -> BTreeSet<Strin
         named.insert(name);
     }
     if !texts.is_empty() {
-        rewrite(parsed, &texts);
+        replace_texts(parsed, &texts);
     }
     named
 }
 
 /// Notes in the chunks that show one of `pictures` who wrote its caption.
-pub(crate) fn mark(chunks: &mut [NewChunk], pictures: &BTreeSet<String>, by: &str) {
+pub(crate) fn mark_caption_model(chunks: &mut [NewChunk], pictures: &BTreeSet<String>, by: &str) {
     for chunk in chunks {
         let record = &mut chunk.record;
         if record.images.iter().any(|image| pictures.contains(image)) {
@@ -104,7 +106,7 @@ pub(crate) fn mark(chunks: &mut [NewChunk], pictures: &BTreeSet<String>, by: &st
 
 /// The figures that say nothing, by their place among the blocks, with the picture that each shows. Only where a parser
 /// wrote the text anew and states no citations, whose places in it would change: formats that do hold no pictures.
-fn bare(parsed: &ParsedDocument) -> Vec<(usize, String)> {
+fn uncaptioned_figures(parsed: &ParsedDocument) -> Vec<(usize, String)> {
     if parsed.text_is_original || !parsed.citations.is_empty() {
         return Vec::new();
     }
@@ -118,30 +120,30 @@ fn bare(parsed: &ParsedDocument) -> Vec<(usize, String)> {
         };
         let is_bare = block.kind == BlockKind::Figure
             && names.contains(&name[..])
-            && is_name(said(parsed, block), name, parsed.kind)
+            && is_name(block_text(parsed, block), name, parsed.kind)
             && !has_caption(&parsed.blocks, at);
         is_bare.then(|| (at, name.clone()))
     });
     bare.collect()
 }
 
-fn said<'p>(parsed: &'p ParsedDocument, block: &Block) -> &'p str {
+fn block_text<'p>(parsed: &'p ParsedDocument, block: &Block) -> &'p str {
     let text = parsed.text.get(block.range.clone());
     text.unwrap_or_default().trim()
 }
 
 /// Whether what a figure says is the name of a file.
-fn is_name(said: &str, name: &str, kind: Kind) -> bool {
+fn is_name(text: &str, name: &str, kind: Kind) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
-    if said == name || said == file {
+    if text == name || text == file {
         return true;
     }
     if kind == Kind::Image {
-        return said == readable_name(file);
+        return text == readable_name(file);
     }
-    let lower = said.to_ascii_lowercase();
-    let is_word = !said.contains(char::is_whitespace);
-    is_word && ENDINGS.iter().any(|ending| lower.ends_with(ending))
+    let lower = text.to_ascii_lowercase();
+    let is_word = !text.contains(char::is_whitespace);
+    is_word && FILE_EXTENSIONS.iter().any(|ending| lower.ends_with(ending))
 }
 
 /// Whether a caption follows the figure, or stands before it and is not that of a figure before.
@@ -156,7 +158,7 @@ fn has_caption(blocks: &[Block], at: usize) -> bool {
 }
 
 /// Gives the blocks at the places `texts` these texts; all that comes after moves along.
-fn rewrite(parsed: &mut ParsedDocument, texts: &BTreeMap<usize, String>) {
+fn replace_texts(parsed: &mut ParsedDocument, texts: &BTreeMap<usize, String>) {
     let old = std::mem::take(&mut parsed.text);
     let mut text = String::with_capacity(old.len());
     let mut copied = 0;
@@ -185,7 +187,7 @@ fn rewrite(parsed: &mut ParsedDocument, texts: &BTreeMap<usize, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Settings, Source, build};
+    use crate::document::{BuildSettings, DocumentSource, build};
     use loci_documents::{Asset, Mark, MarkKind};
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -289,7 +291,7 @@ mod tests {
             ),
         ];
         for (name, blocks, want) in cases {
-            assert_eq!(wanting(&document(blocks)), *want, "{name}");
+            assert_eq!(uncaptioned(&document(blocks)), *want, "{name}");
         }
     }
 
@@ -316,7 +318,7 @@ mod tests {
         let marks = parsed.blocks.iter().flat_map(|block| &block.marks);
         let marked: Vec<&str> = marks.map(|it| &parsed.text[it.range.clone()]).collect();
         assert_eq!(marked, ["Ponds.", "Reeds.", "A duck", "End."]);
-        assert_eq!(wanting(&parsed), Vec::<String>::new());
+        assert_eq!(uncaptioned(&parsed), Vec::<String>::new());
     }
 
     #[test]
@@ -329,12 +331,12 @@ mod tests {
             (Heading(1), "Ponds", ""),
             (Paragraph, &water, ""),
         ]);
-        let source = Source {
+        let source = DocumentSource {
             captions: captions(),
-            ..Source::default()
+            ..DocumentSource::default()
         };
-        let made = build(parsed, Vec::new(), source, &Settings::default());
-        for chunk in &made.chunks {
+        let document = build(parsed, Vec::new(), source, &BuildSettings::default());
+        for chunk in &document.chunks {
             let record = &chunk.record;
             let by = record.metadata.iter().find(|(key, _)| key == CAPTION_BY);
             let is_figure = record.images.contains(&"a.png".to_owned());
@@ -342,7 +344,7 @@ mod tests {
             assert!(by.is_none_or(|(_, by)| by == "eye-1"));
         }
         let text = |chunk: &NewChunk| chunk.record.text.contains("grey heron");
-        assert!(made.chunks.iter().any(text));
+        assert!(document.chunks.iter().any(text));
     }
 
     #[test]

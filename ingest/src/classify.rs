@@ -21,7 +21,7 @@ pub const MODELLED: [ChunkType; 3] = [ChunkType::Concept, ChunkType::Example, Ch
 
 /// What a passage is for. Linear in its text.
 pub fn classify(passage: &Passage) -> ChunkType {
-    if tasks::sets_tasks(passage) {
+    if tasks::is_exercise(passage) {
         return ChunkType::Question;
     }
     let mut sums = [0.0; MODELLED.len()];
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use ChunkType::{Concept, Example, Other, Question};
 
-    fn of(heading: &str, text: &str) -> ChunkType {
+    fn classify_text(heading: &str, text: &str) -> ChunkType {
         classify(&Passage::plain(heading, text))
     }
 
@@ -128,7 +128,11 @@ mod tests {
             ("Memory", "It was a bright day. They walked on.", Other),
         ];
         for &(heading, text, expected) in cases {
-            assert_eq!(of(heading, text), expected, "of {heading:?} / {text:?}");
+            assert_eq!(
+                classify_text(heading, text),
+                expected,
+                "of {heading:?} / {text:?}"
+            );
         }
     }
 
@@ -140,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_text_without_prose_is_for_nothing() {
-        assert_eq!(of("", ""), Other);
-        assert_eq!(of("Exercises", ""), Other);
+        assert_eq!(classify_text("", ""), Other);
+        assert_eq!(classify_text("Exercises", ""), Other);
     }
 }

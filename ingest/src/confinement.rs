@@ -18,15 +18,15 @@ use std::process::{Command, Stdio};
 /// Why a process could not be confined: it goes on as it was.
 #[derive(Debug, thiserror::Error)]
 #[error("this system does not confine processes that parse: {0}")]
-pub struct Unconfined(String);
+pub struct ConfinementError(String);
 
 /// Confines this process. To be called before it reads what it parses.
 ///
 /// # Errors
 /// [`Unconfined`] where the kernel or the processor has no seccomp filters, or a container forbids them.
 #[cfg(target_os = "linux")]
-pub fn confine() -> Result<(), Unconfined> {
-    let failed = |error: &dyn std::error::Error| Unconfined(error.to_string());
+pub fn confine() -> Result<(), ConfinementError> {
+    let failed = |error: &dyn std::error::Error| ConfinementError(error.to_string());
     let programs = linux::filters().map_err(|error| failed(&error))?;
     for program in &programs {
         seccompiler::apply_filter_all_threads(program).map_err(|error| failed(&error))?;
@@ -39,8 +39,8 @@ pub fn confine() -> Result<(), Unconfined> {
 /// # Errors
 /// [`Unconfined`]: it is not.
 #[cfg(not(target_os = "linux"))]
-pub fn confine() -> Result<(), Unconfined> {
-    Err(Unconfined("it is not Linux".to_owned()))
+pub fn confine() -> Result<(), ConfinementError> {
+    Err(ConfinementError("it is not Linux".to_owned()))
 }
 
 /// Tries what a parser has no business with, and returns what came of each: a name, and whether it was possible. For
@@ -152,11 +152,11 @@ mod linux {
         // Decided by the filter for it.
         rules.insert(libc::SYS_clone3, Vec::new());
         let thread = libc::CLONE_THREAD as u64;
-        rules.insert(libc::SYS_clone, vec![masked(0, thread, thread)?]);
+        rules.insert(libc::SYS_clone, vec![masked_rule(0, thread, thread)?]);
         // Memory never becomes code.
         let exec = libc::PROT_EXEC as u64;
-        rules.insert(libc::SYS_mmap, vec![masked(2, exec, 0)?]);
-        rules.insert(libc::SYS_mprotect, vec![masked(2, exec, 0)?]);
+        rules.insert(libc::SYS_mmap, vec![masked_rule(2, exec, 0)?]);
+        rules.insert(libc::SYS_mprotect, vec![masked_rule(2, exec, 0)?]);
         // Limits are read, as for the size of a stack, and not set.
         let no_new_limit = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
         let read_limits = SeccompRule::new(vec![no_new_limit])?;
@@ -173,7 +173,7 @@ mod linux {
     }
 
     /// A rule that holds where the bits `mask` of an argument are `value`.
-    fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompRule, BackendError> {
+    fn masked_rule(argument: u8, mask: u64, value: u64) -> Result<SeccompRule, BackendError> {
         let bits = SeccompCmpOp::MaskedEq(mask);
         let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, bits, value)?;
         SeccompRule::new(vec![condition])

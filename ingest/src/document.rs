@@ -18,7 +18,7 @@ pub const VERSION: u16 = 6;
 
 /// Where a file came from, whose it is, and what its pictures show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct DocumentSource {
     /// The document's key, unique by user and collection.
     pub key: String,
     /// Who owns it; empty for nobody in particular.
@@ -40,14 +40,14 @@ pub struct Source {
 
 /// How a parsed file is made into a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct BuildSettings {
     /// How it is cut.
     pub chunking: ChunkSettings,
     /// How much is extracted.
     pub extraction: ExtractSettings,
 }
 
-impl Settings {
+impl BuildSettings {
     /// Names everything that a document depends on beside its file and the captions of its pictures: versions and
     /// settings. Two documents of one file with the same signature are equal but for such captions.
     pub fn signature(&self) -> String {
@@ -77,13 +77,13 @@ const TOPICS_MAX: usize = 5;
 pub fn build(
     mut parsed: ParsedDocument,
     original: Vec<u8>,
-    source: Source,
-    settings: &Settings,
+    source: DocumentSource,
+    settings: &BuildSettings,
 ) -> NewDocument {
     let captioned = captions::apply(&mut parsed, &source.captions);
     cite::link(&mut parsed);
     let mut chunks = chunk(&parsed, &settings.chunking);
-    captions::mark(&mut chunks, &captioned, &source.captions.by);
+    captions::mark_caption_model(&mut chunks, &captioned, &source.captions.by);
     related::relate(&mut chunks);
     let difficulty = difficulty(&parsed);
     let prerequisites = about::prerequisites(&parsed);
@@ -127,13 +127,13 @@ pub fn build(
         address: source.address.or(facts.address),
         category: source.category.or(facts.category),
         difficulty: facts.difficulty.or(difficulty),
-        prerequisites: stated(facts.prerequisites, prerequisites),
-        learning_outcomes: stated(facts.learning_outcomes, learning_outcomes),
+        prerequisites: declared(facts.prerequisites, prerequisites),
+        learning_outcomes: declared(facts.learning_outcomes, learning_outcomes),
         title,
         year,
         authors,
         file_type: file_type(kind),
-        topics: stated(facts.tags, topics),
+        topics: declared(facts.tags, topics),
         summary,
         parser: settings.signature(),
         metadata: free.into_iter().collect(),
@@ -160,8 +160,8 @@ pub fn build(
 }
 
 /// What the file states, else what was found in its text.
-fn stated(stated: Vec<String>, found: Vec<String>) -> Vec<String> {
-    if stated.is_empty() { found } else { stated }
+fn declared(declared: Vec<String>, found: Vec<String>) -> Vec<String> {
+    if declared.is_empty() { found } else { declared }
 }
 
 /// How hard its prose is to read.
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::Chunking;
-    use loci_documents::{Block, Facts, Kind, parse};
+    use loci_documents::{Block, Kind, TextMetrics, parse};
 
     #[test]
     fn a_document_keeps_what_the_file_states() {
@@ -242,41 +242,41 @@ mod tests {
                 block(BlockKind::Heading(1), 2..10),
                 block(BlockKind::Paragraph, 12..text.len()),
             ],
-            facts: Facts {
+            facts: TextMetrics {
                 doi: Some("10.1/x".into()),
                 other: [("z".into(), "1".into()), ("a".into(), "2".into())].into(),
-                ..Facts::default()
+                ..TextMetrics::default()
             },
             ..ParsedDocument::default()
         };
-        let source = Source {
+        let source = DocumentSource {
             key: "k".into(),
             filename: Some("a/b.md".into()),
-            ..Source::default()
+            ..DocumentSource::default()
         };
-        let made = build(
+        let document = build(
             parsed.clone(),
             text.into(),
             source.clone(),
-            &Settings::default(),
+            &BuildSettings::default(),
         );
-        assert_eq!(made.record.title.as_deref(), Some("The Heap"));
-        assert_eq!(made.record.doi.as_deref(), Some("10.1/x"));
+        assert_eq!(document.record.title.as_deref(), Some("The Heap"));
+        assert_eq!(document.record.doi.as_deref(), Some("10.1/x"));
         assert_eq!(
-            made.record.metadata,
+            document.record.metadata,
             [("a".into(), "2".into()), ("z".into(), "1".into())]
         );
-        assert_eq!(made.text, None);
-        assert_eq!(made.chunks.len(), 2);
-        assert_eq!(made.concepts[0].name, "heap");
+        assert_eq!(document.text, None);
+        assert_eq!(document.chunks.len(), 2);
+        assert_eq!(document.concepts[0].name, "heap");
         let rendered = ParsedDocument {
             text_is_original: false,
             blocks: Vec::new(),
             ..parsed
         };
-        let made = build(rendered, Vec::new(), source, &Settings::default());
-        assert_eq!(made.text.as_deref(), Some(text));
-        assert_eq!(made.record.title.as_deref(), Some("b"));
+        let document = build(rendered, Vec::new(), source, &BuildSettings::default());
+        assert_eq!(document.text.as_deref(), Some(text));
+        assert_eq!(document.record.title.as_deref(), Some("b"));
     }
 
     #[test]
@@ -292,12 +292,12 @@ mod tests {
                 blocks: vec![block(0..at[0]), block(at[1]..text.len())],
                 ..ParsedDocument::default()
             };
-            let source = Source {
+            let source = DocumentSource {
                 key: "k".into(),
                 filename: Some("a/questions.jsonl".into()),
-                ..Source::default()
+                ..DocumentSource::default()
             };
-            build(parsed, Vec::new(), source, &Settings::default())
+            build(parsed, Vec::new(), source, &BuildSettings::default())
                 .record
                 .title
         };
@@ -311,7 +311,7 @@ mod tests {
     fn stated_metadata_fills_the_fields_of_the_record() {
         let parsed = ParsedDocument {
             text: "The heap.".into(),
-            facts: Facts {
+            facts: TextMetrics {
                 address: Some("https://x.org/".into()),
                 category: Some("maths".into()),
                 tags: vec!["heaps".into(), "trees".into()],
@@ -319,12 +319,20 @@ mod tests {
                 prerequisites: vec!["a".into(), "b, c".into()],
                 learning_outcomes: vec!["d".into()],
                 other: [("note".into(), "e".into())].into(),
-                ..Facts::default()
+                ..TextMetrics::default()
             },
             ..ParsedDocument::default()
         };
-        let build = |source| build(parsed.clone(), Vec::new(), source, &Settings::default()).record;
-        let record = build(Source::default());
+        let build = |source| {
+            build(
+                parsed.clone(),
+                Vec::new(),
+                source,
+                &BuildSettings::default(),
+            )
+            .record
+        };
+        let record = build(DocumentSource::default());
         assert_eq!(record.address.as_deref(), Some("https://x.org/"));
         assert_eq!(record.category.as_deref(), Some("maths"));
         assert_eq!(record.topics, ["heaps", "trees"]);
@@ -332,10 +340,10 @@ mod tests {
         assert_eq!(record.prerequisites, ["a", "b, c"]);
         assert_eq!(record.learning_outcomes, ["d"]);
         assert_eq!(record.metadata, [("note".into(), "e".into())]);
-        let given = build(Source {
+        let given = build(DocumentSource {
             address: Some("https://y.org/".into()),
             category: Some("other".into()),
-            ..Source::default()
+            ..DocumentSource::default()
         });
         assert_eq!(given.address.as_deref(), Some("https://y.org/"));
         assert_eq!(given.category.as_deref(), Some("other"));
@@ -343,11 +351,11 @@ mod tests {
 
     #[test]
     fn the_signature_tells_settings_apart() {
-        let other = Settings {
+        let other = BuildSettings {
             chunking: ChunkSettings::large(),
-            ..Settings::default()
+            ..BuildSettings::default()
         };
-        assert_ne!(Settings::default().signature(), other.signature());
+        assert_ne!(BuildSettings::default().signature(), other.signature());
     }
 
     proptest! {
@@ -365,9 +373,9 @@ mod tests {
                     continue;
                 };
                 for mode in [Chunking::Auto, Chunking::Hierarchical, Chunking::ThreeLevel, Chunking::Sentence] {
-                    let mut settings = Settings::default();
+                    let mut settings = BuildSettings::default();
                     settings.chunking.mode = mode;
-                    let document = build(parsed.clone(), Vec::new(), Source::default(), &settings);
+                    let document = build(parsed.clone(), Vec::new(), DocumentSource::default(), &settings);
                     prop_assert!(!document.chunks.is_empty() || text.trim().is_empty());
                 }
             }

@@ -158,12 +158,12 @@ pub fn graphml(view: &DatabaseSnapshot, out: impl Write) -> Result<(usize, usize
         let start = BytesStart::new("node").with_attributes([("id", &id[..])]);
         xml.write_event(Event::Start(start))?;
         let record = &node.record;
-        data(&mut xml, "name", &record.name)?;
-        data(&mut xml, "type", &record.kind)?;
-        data(&mut xml, "description", &record.description)?;
-        data(&mut xml, "synonyms", &record.synonyms.join("; "))?;
-        data(&mut xml, "mentions", &record.mention_count.to_string())?;
-        data(&mut xml, "pagerank", &node.rank.to_string())?;
+        write_data(&mut xml, "name", &record.name)?;
+        write_data(&mut xml, "type", &record.kind)?;
+        write_data(&mut xml, "description", &record.description)?;
+        write_data(&mut xml, "synonyms", &record.synonyms.join("; "))?;
+        write_data(&mut xml, "mentions", &record.mention_count.to_string())?;
+        write_data(&mut xml, "pagerank", &node.rank.to_string())?;
         xml.write_event(Event::End(BytesEnd::new("node")))?;
     }
     for (at, edge) in edges.iter().enumerate() {
@@ -175,8 +175,8 @@ pub fn graphml(view: &DatabaseSnapshot, out: impl Write) -> Result<(usize, usize
             ("target", &target[..]),
         ]);
         xml.write_event(Event::Start(start))?;
-        data(&mut xml, "relation", edge.kind)?;
-        data(&mut xml, "weight", &edge.weight.to_string())?;
+        write_data(&mut xml, "relation", edge.kind)?;
+        write_data(&mut xml, "weight", &edge.weight.to_string())?;
         xml.write_event(Event::End(BytesEnd::new("edge")))?;
     }
     xml.write_event(Event::End(BytesEnd::new("graph")))?;
@@ -186,7 +186,7 @@ pub fn graphml(view: &DatabaseSnapshot, out: impl Write) -> Result<(usize, usize
 }
 
 /// One value, left out where it is empty. Characters that XML cannot hold are left out.
-fn data(xml: &mut Writer<impl Write>, key: &str, value: &str) -> io::Result<()> {
+fn write_data(xml: &mut Writer<impl Write>, key: &str, value: &str) -> io::Result<()> {
     let is_xml = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let value: String = value.chars().filter(is_xml).collect();
     if value.is_empty() {
@@ -216,15 +216,15 @@ pub fn cypher(
         writeln!(out, "UNWIND [")?;
         for (at, node) in some.iter().enumerate() {
             let record = &node.record;
-            let synonyms: Vec<String> = record.synonyms.iter().map(|name| quoted(name)).collect();
+            let synonyms: Vec<String> = record.synonyms.iter().map(|name| quote(name)).collect();
             writeln!(
                 out,
                 " {{id: {}, name: {}, normalised: {}, type: {}, description: {}, synonyms: [{}], mentions: {}, pagerank: {:?}}}{}",
                 node.id.0,
-                quoted(&record.name),
-                quoted(&record.normalised),
-                quoted(&record.kind),
-                quoted(&record.description),
+                quote(&record.name),
+                quote(&record.normalised),
+                quote(&record.kind),
+                quote(&record.description),
                 synonyms.join(", "),
                 record.mention_count,
                 node.rank,
@@ -239,7 +239,7 @@ pub fn cypher(
     // Types that are written alike become one.
     let mut by_kind: BTreeMap<String, BTreeMap<(u32, u32), f32>> = BTreeMap::new();
     for edge in &edges {
-        let of_kind = by_kind.entry(escaped(edge.kind)).or_default();
+        let of_kind = by_kind.entry(escape(edge.kind)).or_default();
         *of_kind.entry((edge.source.0, edge.target.0)).or_default() += edge.weight;
     }
     for (kind, of_kind) in by_kind {
@@ -261,7 +261,7 @@ pub fn cypher(
 }
 
 /// A string of Cypher.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
@@ -279,7 +279,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A relation's type of Cypher, which cannot be empty.
-fn escaped(kind: &str) -> String {
+fn escape(kind: &str) -> String {
     let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
     let plain = if plain.is_empty() {
         "RELATED_TO".into()
@@ -299,14 +299,14 @@ fn escaped(kind: &str) -> String {
 /// `aliases` (parted by `;`) are other names; other properties are told in its text. A relationship may have `weight`
 /// and `description`.
 #[derive(Debug, Default)]
-pub struct Neo4j {
+pub struct Neo4jImport {
     nodes: Vec<NodeRow>,
     by_id: HashMap<(String, String), usize>,
     relationships: Vec<RelationshipRow>,
     /// Bytes that the rows take, about.
-    made: usize,
+    rows_bytes: usize,
     /// Bytes that rows, and what is made of them, may take.
-    made_max: Option<usize>,
+    bytes_max: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -379,25 +379,25 @@ impl Column {
     }
 }
 
-impl Neo4j {
+impl Neo4jImport {
     /// One that refuses files whose rows, or whose documents, take more bytes than `made_max`, about: a short file can say
     /// a long name many times.
-    pub fn bounded(made_max: usize) -> Neo4j {
-        Neo4j {
-            made_max: Some(made_max),
-            ..Neo4j::default()
+    pub fn with_bytes_max(bytes_max: usize) -> Neo4jImport {
+        Neo4jImport {
+            bytes_max: Some(bytes_max),
+            ..Neo4jImport::default()
         }
     }
 
-    fn check_len(&self, made: usize) -> Result<(), ExchangeError> {
-        match self.made_max {
-            Some(most) if made > most => Err(ExchangeError::TooLarge { most }),
+    fn check_bytes(&self, bytes: usize) -> Result<(), ExchangeError> {
+        match self.bytes_max {
+            Some(most) if bytes > most => Err(ExchangeError::TooLarge { most }),
             _ => Ok(()),
         }
     }
 
     /// Counts what a row takes before it is made.
-    fn count(
+    fn count_row_bytes(
         &mut self,
         columns: &[Column],
         fields: &[&str],
@@ -411,8 +411,8 @@ impl Neo4j {
             column.name().len() + 2 * field.len() + (names + 1) * size_of::<String>()
         });
         let row: usize = each.sum();
-        self.made += row + path.as_os_str().len() + ROW_LEN;
-        self.check_len(self.made)
+        self.rows_bytes += row + path.as_os_str().len() + ROW_LEN;
+        self.check_bytes(self.rows_bytes)
     }
 
     /// Reads files of one kind of node or relationship: the first begins with the header.
@@ -482,19 +482,19 @@ impl Neo4j {
                 if more > 0 {
                     return Err(wrong(format!("{more} fields more than in the header")));
                 }
-                self.count(columns, &texts, path)?;
-                self.row(columns, &texts, path, line).map_err(wrong)?;
+                self.count_row_bytes(columns, &texts, path)?;
+                self.read_row(columns, &texts, path, line).map_err(wrong)?;
                 continue;
             }
             if let Some(first) = texts.first_mut() {
                 *first = first.trim_start_matches('\u{feff}');
             }
-            *columns = Some(header(&texts).map_err(wrong)?);
+            *columns = Some(parse_header(&texts).map_err(wrong)?);
         }
         Ok(())
     }
 
-    fn row(
+    fn read_row(
         &mut self,
         columns: &[Column],
         fields: &[&str],
@@ -611,7 +611,7 @@ impl Neo4j {
             let (start, end) = (find(&relationship.start)?, find(&relationship.end)?);
             outgoing[start].push((relationship, end));
         }
-        self.check_len(self.documents_len(&outgoing))?;
+        self.check_bytes(self.documents_bytes(&outgoing))?;
         let is_one = self.nodes.len() <= DOCUMENT_NODES;
         let all = self
             .nodes
@@ -636,9 +636,9 @@ impl Neo4j {
             let mut text = String::new();
             let mut chars = 0;
             for (node, outgoing) in nodes.iter().zip(outgoing) {
-                let written = self.passage(node, outgoing);
+                let written = self.node_text(node, outgoing);
                 let end = chars + written.chars().count() as u64;
-                self.state(&mut document, node, outgoing);
+                self.add_node(&mut document, node, outgoing);
                 let mut record = ChunkRecord {
                     text: written,
                     ..ChunkRecord::default()
@@ -660,22 +660,22 @@ impl Neo4j {
 
     /// Bytes that the documents take, about: what is told of a node is in them as text twice, and a name wherever it is
     /// related.
-    fn documents_len(&self, outgoing: &[Vec<(&RelationshipRow, usize)>]) -> usize {
+    fn documents_bytes(&self, outgoing: &[Vec<(&RelationshipRow, usize)>]) -> usize {
         let relations = outgoing
             .iter()
             .zip(&self.nodes)
             .flat_map(|(outgoing, node)| {
                 outgoing.iter().map(|(relationship, end)| {
                     let names = node.name.len() + self.nodes[*end].name.len();
-                    let said = 3 * relationship.kind.len() + relationship.description.len();
-                    3 * names + said + ROW_LEN
+                    let texts_bytes = 3 * relationship.kind.len() + relationship.description.len();
+                    3 * names + texts_bytes + ROW_LEN
                 })
             });
-        relations.fold(2 * self.made, usize::saturating_add)
+        relations.fold(2 * self.rows_bytes, usize::saturating_add)
     }
 
     /// What is told of a node.
-    fn passage(&self, node: &NodeRow, outgoing: &[(&RelationshipRow, usize)]) -> String {
+    fn node_text(&self, node: &NodeRow, outgoing: &[(&RelationshipRow, usize)]) -> String {
         let mut text = node.name.clone();
         if !node.label.is_empty() {
             text.push_str(&format!(" ({})", node.label));
@@ -697,19 +697,19 @@ impl Neo4j {
     }
 
     /// Adds a node and what starts from it to the document whose next chunk tells of them.
-    fn state(
+    fn add_node(
         &self,
         document: &mut NewDocument,
         node: &NodeRow,
         outgoing: &[(&RelationshipRow, usize)],
     ) {
-        let place = document.chunks.len() as u32;
+        let chunk = document.chunks.len() as u32;
         document.concepts.push(NewConcept {
             name: node.name.clone(),
             kind: node.label.clone(),
             description: node.description.clone(),
             synonyms: node.synonyms.clone(),
-            mentions: vec![(place, 1)],
+            mentions: vec![(chunk, 1)],
         });
         for (relationship, end) in outgoing {
             document.relations.push(NewRelation {
@@ -718,13 +718,13 @@ impl Neo4j {
                 kind: relationship.kind.clone(),
                 description: relationship.description.clone(),
                 weight: relationship.weight,
-                chunks: vec![place],
+                chunks: vec![chunk],
             });
         }
     }
 }
 
-fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
+fn parse_header(fields: &[&str]) -> Result<Vec<Column>, String> {
     let columns: Vec<Column> = fields
         .iter()
         .map(|field| Column::new(field.trim()))

@@ -21,7 +21,7 @@ pub enum ImportError {
     Empty,
     /// The key is another document's.
     #[error("{0} is a document of another kind: give another key")]
-    Taken(DocumentKey),
+    KeyConflict(DocumentKey),
 }
 
 impl From<KeyError> for ImportError {
@@ -50,15 +50,15 @@ pub fn import(
     });
     let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
     let (stored, named) = (keys.clone(), named.clone());
-    let taken = database.write(move |tx| {
+    let conflict = database.write(move |tx| {
         for key in &stored {
             if let Some((_, record)) = tx.document(key)?
-                && !is_part(&record, &named)
+                && !is_import_part(&record, &named)
             {
                 return Ok(Some(key.clone()));
             }
         }
-        for key in others(tx, &named, &stored)? {
+        for key in stale_parts(tx, &named, &stored)? {
             tx.delete_document(&key)?;
         }
         for document in documents {
@@ -66,8 +66,8 @@ pub fn import(
         }
         Ok(None)
     })?;
-    if let Some(key) = taken {
-        return Err(ImportError::Taken(key));
+    if let Some(key) = conflict {
+        return Err(ImportError::KeyConflict(key));
     }
     match database.finish(progress) {
         // It is stored; what is left is done with what is stored next.
@@ -77,12 +77,12 @@ pub fn import(
 }
 
 /// Whether an import under `named` made a document.
-fn is_part(record: &DocumentRecord, named: &DocumentKey) -> bool {
+fn is_import_part(record: &DocumentRecord, named: &DocumentKey) -> bool {
     record.parser == PARSER && record.title.as_ref() == Some(&named.key)
 }
 
 /// The documents that an import before made beyond those of this one.
-fn others(
+fn stale_parts(
     tx: &WriteTransaction<'_, '_>,
     named: &DocumentKey,
     keys: &[DocumentKey],
@@ -91,7 +91,7 @@ fn others(
     let mut key = named.clone();
     for at in 0.. {
         match tx.document(&key)? {
-            Some((_, record)) if is_part(&record, named) => others.push(key),
+            Some((_, record)) if is_import_part(&record, named) => others.push(key),
             // The first part of several is not called as the one is.
             _ if at == 0 => {}
             _ => break,

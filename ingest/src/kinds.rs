@@ -8,7 +8,7 @@ use locidb::storage::records::{PropositionType, SectionType, SentenceType};
 use crate::prose;
 
 /// Whether `sentence`, in lower case, has any of these phrases as words.
-fn has(sentence: &str, phrases: &[&str]) -> bool {
+fn has_phrase(sentence: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| {
         sentence.match_indices(phrase).any(|(at, _)| {
             let before = sentence[..at].chars().next_back();
@@ -243,7 +243,7 @@ fn declares(sentence: &str) -> bool {
 
 /// `X is a Y`, `X are Y`: X of a few words that opens the sentence.
 fn is_definition(lower: &str) -> bool {
-    if has(lower, DEFINING) {
+    if has_phrase(lower, DEFINING) {
         return true;
     }
     let copula = [" is a ", " is an ", " are the ", " are a ", " is the "];
@@ -270,9 +270,9 @@ pub fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
     let cited = lower.contains(" et al") || has_citation(&lower);
     match () {
         () if is_definition(&lower) => SentenceType::Definition,
-        () if has(&lower, FINDING) => SentenceType::Result,
-        () if has(&lower, DOING) => SentenceType::Method,
-        () if has(
+        () if has_phrase(&lower, FINDING) => SentenceType::Result,
+        () if has_phrase(&lower, DOING) => SentenceType::Method,
+        () if has_phrase(
             &under,
             &[
                 "method",
@@ -286,10 +286,12 @@ pub fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
         {
             SentenceType::Method
         }
-        () if has(&under, &["results", "result", "findings", "evaluation"]) => SentenceType::Result,
-        () if has(&lower, CLAIMING) => SentenceType::Claim,
-        () if cited || has(&lower, KNOWN) => SentenceType::Background,
-        () if has(
+        () if has_phrase(&under, &["results", "result", "findings", "evaluation"]) => {
+            SentenceType::Result
+        }
+        () if has_phrase(&lower, CLAIMING) => SentenceType::Claim,
+        () if cited || has_phrase(&lower, KNOWN) => SentenceType::Background,
+        () if has_phrase(
             &under,
             &["introduction", "background", "related work", "history"],
         ) =>
@@ -325,12 +327,12 @@ pub fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
     let steps = IMPERATIVES.contains(&first_word(&lower));
     let start: String = lower.chars().take(80).collect();
     match () {
-        () if has(&start, GIVING_EXAMPLES) => PropositionType::Example,
+        () if has_phrase(&start, GIVING_EXAMPLES) => PropositionType::Example,
         () if is_definition(&lower) => PropositionType::Definition,
-        () if steps || is_list && has(&lower, PROCEEDING) => PropositionType::Procedure,
-        () if has(&lower, COMPARING) => PropositionType::Comparison,
-        () if has(&lower, PROCEEDING) => PropositionType::Procedure,
-        () if has(&lower, GIVING_EXAMPLES) => PropositionType::Example,
+        () if steps || is_list && has_phrase(&lower, PROCEEDING) => PropositionType::Procedure,
+        () if has_phrase(&lower, COMPARING) => PropositionType::Comparison,
+        () if has_phrase(&lower, PROCEEDING) => PropositionType::Procedure,
+        () if has_phrase(&lower, GIVING_EXAMPLES) => PropositionType::Example,
         () if declares(statement) => PropositionType::Claim,
         () => PropositionType::Other,
     }
@@ -344,7 +346,7 @@ pub fn is_verifiable(statement: &str) -> bool {
         .iter()
         .skip(1)
         .any(|word| word.is_capitalised() && word.surface.len() > 1);
-    let hedged = has(
+    let hedged = has_phrase(
         &statement.to_lowercase(),
         &[
             "may",
@@ -364,7 +366,7 @@ pub fn confidence(statement: &str) -> f32 {
     let lower = statement.to_lowercase();
     let points =
         ["it", "they", "this", "these", "he", "she", "that", "those"].contains(&first_word(&lower));
-    let elsewhere = has(
+    let elsewhere = has_phrase(
         &lower,
         &[
             "above",
@@ -385,7 +387,7 @@ pub fn confidence(statement: &str) -> f32 {
 
 /// How a section is made up, as far as it tells what it is for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Makeup {
+pub struct SectionComposition {
     /// Sentences of prose.
     pub sentences: usize,
     /// Those that tell the reader to do something.
@@ -402,18 +404,18 @@ pub struct Makeup {
 pub fn is_imperative(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     IMPERATIVES.contains(&first_word(&lower))
-        || has(
+        || has_phrase(
             &lower,
             &["you should", "you must", "you need to", "make sure"],
         )
 }
 
 /// What a section does for its reader.
-pub fn section_type(heading: Option<&str>, makeup: Makeup) -> SectionType {
+pub fn section_type(heading: Option<&str>, makeup: SectionComposition) -> SectionType {
     let under = heading.map(str::to_lowercase).unwrap_or_default();
     let share = |part: u32| part * 2 > makeup.tokens;
     match () {
-        () if has(
+        () if has_phrase(
             &under,
             &[
                 "example",
@@ -428,7 +430,7 @@ pub fn section_type(heading: Option<&str>, makeup: Makeup) -> SectionType {
         {
             SectionType::Example
         }
-        () if has(
+        () if has_phrase(
             &under,
             &[
                 "tutorial",
@@ -448,7 +450,7 @@ pub fn section_type(heading: Option<&str>, makeup: Makeup) -> SectionType {
         {
             SectionType::Tutorial
         }
-        () if has(
+        () if has_phrase(
             &under,
             &[
                 "reference",
@@ -540,10 +542,10 @@ mod tests {
 
     #[test]
     fn sections_are_told_by_heading_and_makeup() {
-        let prose = Makeup {
+        let prose = SectionComposition {
             sentences: 8,
             tokens: 200,
-            ..Makeup::default()
+            ..SectionComposition::default()
         };
         assert_eq!(
             section_type(Some("The Heap"), prose),
@@ -561,16 +563,19 @@ mod tests {
             section_type(Some("Worked example 3"), prose),
             SectionType::Example
         );
-        let steps = Makeup {
+        let steps = SectionComposition {
             imperatives: 4,
             ..prose
         };
         assert_eq!(section_type(None, steps), SectionType::Tutorial);
-        let table = Makeup {
+        let table = SectionComposition {
             tabular_tokens: 150,
             ..prose
         };
         assert_eq!(section_type(None, table), SectionType::Reference);
-        assert_eq!(section_type(None, Makeup::default()), SectionType::Other);
+        assert_eq!(
+            section_type(None, SectionComposition::default()),
+            SectionType::Other
+        );
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn is_never_plural(word: &str) -> bool {
 }
 
 /// Whether a lower-case word belongs to the apparatus of a text: references, files.
-pub(crate) fn is_apparatus(word: &str) -> bool {
+pub(crate) fn is_citation_word(word: &str) -> bool {
     matches!(
         word,
         "retrieved"
@@ -291,7 +291,7 @@ pub(crate) fn is_determiner(word: &str) -> bool {
 }
 
 /// Whether a lower-case word stands before a verb (`to`, modals, personal pronouns).
-pub(crate) fn calls_for_verb(word: &str) -> bool {
+pub(crate) fn precedes_verb(word: &str) -> bool {
     matches!(
         word,
         "to" | "can"

@@ -11,12 +11,12 @@ use crate::{lexicon, sentences};
 /// code and HTML are taken off. White space becomes single blanks, also in other formats.
 pub fn visible(text: &str, kind: Kind) -> String {
     match kind {
-        Kind::Markdown => collapse(&unmarked(text)),
-        _ => collapse(text),
+        Kind::Markdown => collapse_whitespace(&strip_markup(text)),
+        _ => collapse_whitespace(text),
     }
 }
 
-fn collapse(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -28,7 +28,7 @@ fn collapse(text: &str) -> String {
 }
 
 /// Markdown without its markup.
-fn unmarked(text: &str) -> String {
+fn strip_markup(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(strip_line_start).collect();
     let mut out = String::with_capacity(text.len());
     strip_inline(&strip_comments(&lines.join("\n")), &mut out);
@@ -184,8 +184,8 @@ impl Word<'_> {
 
     /// Whether a verb may come next, as it does behind `to`, a modal verb or a pronoun. `May` is a
     /// month.
-    pub(crate) fn calls_for_verb(&self) -> bool {
-        self.surface != "May" && lexicon::calls_for_verb(&self.surface.to_lowercase())
+    pub(crate) fn precedes_verb(&self) -> bool {
+        self.surface != "May" && lexicon::precedes_verb(&self.surface.to_lowercase())
     }
 
     /// Whether it is all capitals (with digits, or a plural s), two letters or more.
@@ -226,7 +226,7 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
             .find_map(|s| whole.strip_suffix(s))
             .unwrap_or(whole);
         let between = &text[end..start];
-        let shortened = between == ". " && found.last().is_some_and(is_shortened);
+        let shortened = between == ". " && found.last().is_some_and(is_abbreviated);
         let gap_before = between != " " && !shortened;
         found.push(Word {
             surface,
@@ -241,7 +241,7 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
 }
 
 /// Whether a full stop behind the word belongs to it: `J.`, `U.S.`, `Mr.`.
-fn is_shortened(word: &Word<'_>) -> bool {
+fn is_abbreviated(word: &Word<'_>) -> bool {
     let mut parts = word.surface.split('.');
     word.is_capitalised()
         && (parts.all(|part| part.chars().count() == 1) || sentences::is_title(word.surface))

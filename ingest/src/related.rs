@@ -13,13 +13,13 @@ use crate::prose;
 /// Sections that are named of one.
 const RELATED_MAX: usize = 4;
 /// Those among them that are only alike.
-const ALIKE_MAX: usize = 2;
+const SIMILAR_MAX: usize = 2;
 /// Cosine from which on sections are alike.
-const ALIKE: f32 = 0.25;
+const SIMILARITY_MIN: f32 = 0.25;
 /// Words of a section that count: the most telling ones.
 const WORDS_MAX: usize = 48;
 /// Sections with a word that tells anything, at most.
-const SPREAD_MAX: usize = 64;
+const WORD_SECTIONS_MAX: usize = 64;
 /// Documents of fewer sections have none that could be found better by reading on.
 const SECTIONS_MIN: usize = 4;
 
@@ -29,36 +29,40 @@ const SECTIONS_MIN: usize = 4;
 pub fn relate(chunks: &mut [NewChunk]) {
     let is_section = |place: &usize| chunks[*place].record.level == Level::Section;
     let sections: Vec<usize> = (0..chunks.len()).filter(is_section).collect();
-    let names: Vec<Option<String>> = sections.iter().map(|&at| name(&chunks[at])).collect();
+    let names: Vec<Option<String>> = sections
+        .iter()
+        .map(|&at| section_label(&chunks[at]))
+        .collect();
     let alike = if sections.len() < SECTIONS_MIN {
         vec![Vec::new(); sections.len()]
     } else {
-        alike(&sections, chunks)
+        similar_sections(&sections, chunks)
     };
     for (at, alike) in alike.into_iter().enumerate() {
         let own = names[at].clone();
         let text = &chunks[sections[at]].record.text;
-        let mut related: Vec<String> = named(text);
+        let mut related: Vec<String> = referenced_numbers(text);
         related.extend(alike.into_iter().filter_map(|other| names[other].clone()));
-        let mut kept: Vec<String> = Vec::new();
+        let mut unique: Vec<String> = Vec::new();
         for name in related {
-            if Some(&name) != own.as_ref() && !kept.contains(&name) && kept.len() < RELATED_MAX {
-                kept.push(name);
+            if Some(&name) != own.as_ref() && !unique.contains(&name) && unique.len() < RELATED_MAX
+            {
+                unique.push(name);
             }
         }
-        chunks[sections[at]].record.related_sections = kept;
+        chunks[sections[at]].record.related_sections = unique;
     }
 }
 
 /// Its number as printed, else its heading.
-fn name(chunk: &NewChunk) -> Option<String> {
+fn section_label(chunk: &NewChunk) -> Option<String> {
     let record = &chunk.record;
     let number = record.section_number.clone();
     number.or_else(|| record.heading_path.last().cloned())
 }
 
 /// Numbers behind `Section`, `Chapter`, `§`.
-fn named(text: &str) -> Vec<String> {
+fn referenced_numbers(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -85,7 +89,7 @@ fn named(text: &str) -> Vec<String> {
 }
 
 /// For each section the others that are most alike, best first; none that contains the other.
-fn alike(sections: &[usize], chunks: &[NewChunk]) -> Vec<Vec<usize>> {
+fn similar_sections(sections: &[usize], chunks: &[NewChunk]) -> Vec<Vec<usize>> {
     let words: Vec<BTreeMap<String, f32>> = sections
         .iter()
         .map(|&at| {
@@ -100,7 +104,7 @@ fn alike(sections: &[usize], chunks: &[NewChunk]) -> Vec<Vec<usize>> {
     for word in words.iter().flat_map(BTreeMap::keys) {
         *spread.entry(word).or_default() += 1;
     }
-    let common = (sections.len() / 10).clamp(8, SPREAD_MAX);
+    let common = (sections.len() / 10).clamp(8, WORD_SECTIONS_MAX);
     let weighed: Vec<Vec<(&str, f32)>> = words
         .iter()
         .map(|counts| {
@@ -147,13 +151,13 @@ fn alike(sections: &[usize], chunks: &[NewChunk]) -> Vec<Vec<usize>> {
         let mut scores: Vec<(usize, f32)> = scores
             .into_iter()
             .filter(|&(other, score)| {
-                score >= ALIKE && !contains(at, other) && !contains(other, at)
+                score >= SIMILARITY_MIN && !contains(at, other) && !contains(other, at)
             })
             .collect();
         scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         scores
             .into_iter()
-            .take(ALIKE_MAX)
+            .take(SIMILAR_MAX)
             .map(|(other, _)| other)
             .collect()
     };

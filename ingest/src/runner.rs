@@ -29,7 +29,7 @@ use locidb::{NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewRefere
 use serde::{Deserialize, Serialize};
 
 use crate::captions;
-use crate::document::{Settings, Source, build};
+use crate::document::{BuildSettings, DocumentSource, build};
 use loci_documents::warnings::Warnings;
 use loci_documents::{Kind, Limits, ParseError, ParsedDocument, Reference, parse_within};
 
@@ -49,18 +49,18 @@ pub const CAPTIONS_BYTES_MAX: usize = 2 << 20;
 const REQUEST_BYTES_MAX: u64 = (1 << 20) + CAPTIONS_BYTES_MAX as u64;
 /// Most bytes that a child may answer beside its assets, per byte of text that the limits allow, and beyond it: sections
 /// and passages each repeat the text, and each sentence may be a chunk with what is known of it.
-const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 16;
-const ANSWER_BYTES_BASE: u64 = 1 << 20;
+const RESPONSE_BYTES_PER_TEXT_BYTE: u64 = 16;
+const RESPONSE_BYTES_BASE: u64 = 1 << 20;
 /// Bytes that a child gathers before it writes them.
-const ANSWER_BUFFER: usize = 64 << 10;
+const RESPONSE_BUFFER_BYTES: usize = 64 << 10;
 /// How often a call looks whether it was stopped.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often a child that has closed its output is looked after.
-const REAP_EVERY: Duration = Duration::from_millis(2);
+const REAP_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What a file became.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
+pub struct IngestedDocument {
     /// The document.
     pub document: NewDocument,
     /// What of the file is not in it, in sentences: see [`loci_documents::warnings`].
@@ -78,13 +78,13 @@ pub trait ParseRunner: Send + Sync {
     ///
     /// # Errors
     /// What the parser answers, or how it failed. See [`ParseError`].
-    fn document(
+    fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
-        source: Source,
-        settings: &Settings,
-    ) -> Result<Made, ParseError>;
+        source: DocumentSource,
+        settings: &BuildSettings,
+    ) -> Result<IngestedDocument, ParseError>;
 
     /// A file with more bytes is refused, so that it need not be read.
     fn bytes_max(&self) -> usize;
@@ -112,24 +112,24 @@ impl InProcess {
         bytes: &[u8],
         filename: Option<&str>,
     ) -> Result<ParsedDocument, ParseError> {
-        guarded(|| parse_within(kind, bytes, filename, &self.limits))
+        run_isolated(|| parse_within(kind, bytes, filename, &self.limits))
     }
 }
 
 impl ParseRunner for InProcess {
-    fn document(
+    fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
-        source: Source,
-        settings: &Settings,
-    ) -> Result<Made, ParseError> {
-        guarded(|| {
+        source: DocumentSource,
+        settings: &BuildSettings,
+    ) -> Result<IngestedDocument, ParseError> {
+        run_isolated(|| {
             let mut parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
             let warnings = std::mem::take(&mut parsed.warnings);
-            let uncaptioned = captions::wanting(&parsed);
+            let uncaptioned = captions::uncaptioned(&parsed);
             let document = build(parsed, bytes, source, settings);
-            Ok(Made {
+            Ok(IngestedDocument {
                 document,
                 warnings,
                 uncaptioned,
@@ -143,11 +143,13 @@ impl ParseRunner for InProcess {
 }
 
 /// Why a file fails where the system gives no more threads.
-const NO_THREAD: &str =
+const THREAD_START_ERROR: &str =
     "no thread can be started; allow more memory (ulimit -v) or processes (ulimit -u)";
 
 /// Runs `make` on a thread with a large stack; its panic becomes an error.
-fn guarded<T: Send>(make: impl FnOnce() -> Result<T, ParseError> + Send) -> Result<T, ParseError> {
+fn run_isolated<T: Send>(
+    make: impl FnOnce() -> Result<T, ParseError> + Send,
+) -> Result<T, ParseError> {
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .name("parse".to_owned())
@@ -163,7 +165,7 @@ fn guarded<T: Send>(make: impl FnOnce() -> Result<T, ParseError> + Send) -> Resu
                     message: message.unwrap_or_else(|| "no message".to_owned()),
                 })
             }),
-            Err(error) => Err(runner_error(NO_THREAD, &error)),
+            Err(error) => Err(runner_error(THREAD_START_ERROR, &error)),
         }
     })
 }
@@ -189,16 +191,16 @@ pub struct ChildProcess {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Request {
+struct ParseRequest {
     kind: Kind,
     limits: Limits,
-    source: Source,
-    settings: Settings,
+    source: DocumentSource,
+    settings: BuildSettings,
 }
 
 /// What a child [`Made`], on its way from it, without the original.
 #[derive(Serialize, Deserialize)]
-struct Answer {
+struct ParseResponse {
     record: DocumentRecord,
     text: Option<String>,
     chunks: Vec<NewChunk>,
@@ -212,23 +214,23 @@ struct Answer {
     uncaptioned: Vec<String>,
 }
 
-impl Answer {
+impl ParseResponse {
     /// What is said of a document, and the assets that follow.
-    fn of(made: Made) -> (Answer, Vec<NewAsset>) {
-        let Made {
+    fn from_ingested(ingested: IngestedDocument) -> (ParseResponse, Vec<NewAsset>) {
+        let IngestedDocument {
             document,
             warnings,
             uncaptioned,
-        } = made;
+        } = ingested;
         let lens = document.assets.iter();
         let references = document.references.into_iter();
-        let answer = Answer {
+        let answer = ParseResponse {
             record: document.record,
             text: document.text,
             chunks: document.chunks,
             concepts: document.concepts,
             relations: document.relations,
-            references: references.map(of_reference).collect(),
+            references: references.map(without_key).collect(),
             citations: document.citations,
             assets: lens.map(|a| (a.name.clone(), a.bytes.len())).collect(),
             warnings,
@@ -238,21 +240,23 @@ impl Answer {
     }
 
     /// Reads an answer. Its assets are those that it announces, no more and no fewer.
-    fn read(bytes: &[u8]) -> Result<Made, ParseError> {
+    fn decode(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (line, mut rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
-        let answer: Result<Answer, ParseError> = serde_json::from_slice(line)
+        let answer: Result<ParseResponse, ParseError> = serde_json::from_slice(line)
             .map_err(|error| runner_error("the answer is not what a parser says", &error))?;
         let answer = answer?;
         let mut assets = Vec::with_capacity(answer.assets.len());
         for (name, len) in answer.assets {
-            let (bytes, after) = rest.split_at_checked(len).ok_or_else(cut_short)?;
+            let (bytes, after) = rest
+                .split_at_checked(len)
+                .ok_or_else(asset_mismatch_error)?;
             let bytes = bytes.to_vec();
             assets.push(NewAsset { name, bytes });
             rest = after;
         }
         if !rest.is_empty() {
-            return Err(cut_short());
+            return Err(asset_mismatch_error());
         }
         let mut warnings = Warnings::default();
         warnings.extend(answer.warnings);
@@ -262,12 +266,16 @@ impl Answer {
             chunks: answer.chunks,
             concepts: answer.concepts,
             relations: answer.relations,
-            references: answer.references.into_iter().map(to_reference).collect(),
+            references: answer
+                .references
+                .into_iter()
+                .map(to_new_reference)
+                .collect(),
             citations: answer.citations,
             assets,
             ..NewDocument::default()
         };
-        Ok(Made {
+        Ok(IngestedDocument {
             document,
             warnings: warnings.finish(),
             uncaptioned: answer.uncaptioned,
@@ -279,12 +287,12 @@ impl Answer {
 ///
 /// # Errors
 /// What the child says of a file that it cannot parse; [`ParseError::Runner`] for what is no answer.
-pub fn read_answer(bytes: &[u8]) -> Result<Made, ParseError> {
-    Answer::read(bytes)
+pub fn decode_response(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+    ParseResponse::decode(bytes)
 }
 
 /// A reference without its key: no parser knows what is stored.
-fn of_reference(reference: NewReference) -> Reference {
+fn without_key(reference: NewReference) -> Reference {
     Reference {
         label: String::new(),
         text: reference.text,
@@ -296,7 +304,7 @@ fn of_reference(reference: NewReference) -> Reference {
     }
 }
 
-fn to_reference(reference: Reference) -> NewReference {
+fn to_new_reference(reference: Reference) -> NewReference {
     NewReference {
         text: reference.text,
         key: None,
@@ -308,34 +316,34 @@ fn to_reference(reference: Reference) -> NewReference {
     }
 }
 
-fn cut_short() -> ParseError {
+fn asset_mismatch_error() -> ParseError {
     ParseError::Runner {
         reason: "the answer has other pictures than it says".to_owned(),
     }
 }
 
 impl ParseRunner for ChildProcess {
-    fn document(
+    fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
-        source: Source,
-        settings: &Settings,
-    ) -> Result<Made, ParseError> {
+        source: DocumentSource,
+        settings: &BuildSettings,
+    ) -> Result<IngestedDocument, ParseError> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(ParseError::Stopped);
         }
         self.limits.check_bytes(&bytes)?;
-        let request = Request {
+        let request = ParseRequest {
             kind,
             limits: self.limits.clone(),
             source,
             settings: *settings,
         };
-        let answer = self.ask(&request, &bytes)?;
-        let mut made = read_answer(&answer)?;
-        let document = &mut made.document;
-        let Source {
+        let answer = self.run_child(&request, &bytes)?;
+        let mut ingested = decode_response(&answer)?;
+        let document = &mut ingested.document;
+        let DocumentSource {
             key,
             user,
             collection,
@@ -359,7 +367,7 @@ impl ParseRunner for ChildProcess {
             chunk.vector = None;
         }
         document.original = bytes;
-        Ok(made)
+        Ok(ingested)
     }
 
     fn stop(&self) {
@@ -373,7 +381,7 @@ impl ParseRunner for ChildProcess {
 
 impl ChildProcess {
     /// Everything that a child answers to the request. The child is gone when this returns.
-    fn ask(&self, request: &Request, bytes: &[u8]) -> Result<Vec<u8>, ParseError> {
+    fn run_child(&self, request: &ParseRequest, bytes: &[u8]) -> Result<Vec<u8>, ParseError> {
         let mut head = serde_json::to_vec(request)
             .map_err(|error| runner_error("the request cannot be written", &error))?;
         head.push(b'\n');
@@ -391,12 +399,12 @@ impl ChildProcess {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| runner_error("it does not start", &error))?;
-        let mut child = Reaped(child);
-        self.converse(&mut child.0, &head, bytes)
+        let mut child = ChildGuard(child);
+        self.exchange_messages(&mut child.0, &head, bytes)
     }
 
     /// Writes and reads at the same time, so that neither side waits for the other's full pipe.
-    fn converse(
+    fn exchange_messages(
         &self,
         child: &mut Child,
         head: &[u8],
@@ -408,7 +416,7 @@ impl ChildProcess {
                 reason: "it has no pipes".to_owned(),
             });
         };
-        let answer_max = self.answer_max();
+        let answer_max = self.response_bytes_max();
         let (sender, answers) = channel();
         thread::scope(|scope| {
             let writing = thread::Builder::new().spawn_scoped(scope, move || {
@@ -416,21 +424,21 @@ impl ChildProcess {
                 let _ = input.write_all(head).and_then(|()| input.write_all(bytes));
             });
             let reading = thread::Builder::new()
-                .spawn_scoped(scope, move || send_all(output, answer_max, &sender));
+                .spawn_scoped(scope, move || send_output(output, answer_max, &sender));
             if let Err(error) = writing.and(reading) {
                 let _ = child.kill();
-                return Err(runner_error(NO_THREAD, &error));
+                return Err(runner_error(THREAD_START_ERROR, &error));
             }
-            let outcome = match self.wait(&answers, deadline) {
+            let outcome = match self.wait_for_response(&answers, deadline) {
                 _ if self.stopped.load(Ordering::Relaxed) => Err(ParseError::Stopped),
                 Ok(Ok(answer)) if answer.len() as u64 > answer_max => Err(ParseError::TooLarge {
                     what: "bytes of parser output".to_owned(),
                     got: answer.len() as u64,
                     most: answer_max,
                 }),
-                Ok(Ok(answer)) => self.exit(child, deadline).map(|()| answer),
+                Ok(Ok(answer)) => self.wait_for_exit(child, deadline).map(|()| answer),
                 Ok(Err(error)) => Err(runner_error("its answer cannot be read", &error)),
-                Err(RecvTimeoutError::Timeout) => Err(self.timed_out()),
+                Err(RecvTimeoutError::Timeout) => Err(self.timeout_error()),
                 Err(RecvTimeoutError::Disconnected) => Err(ParseError::Runner {
                     reason: "the reading thread died".to_owned(),
                 }),
@@ -444,15 +452,15 @@ impl ChildProcess {
     }
 
     /// What the child answers before its time is over or it is stopped.
-    fn wait(
+    fn wait_for_response(
         &self,
         answers: &Receiver<io::Result<Vec<u8>>>,
         deadline: Instant,
     ) -> Result<io::Result<Vec<u8>>, RecvTimeoutError> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let answer = answers.recv_timeout(left.min(ASK_EVERY));
-            let is_over = left <= ASK_EVERY || self.stopped.load(Ordering::Relaxed);
+            let answer = answers.recv_timeout(left.min(POLL_INTERVAL));
+            let is_over = left <= POLL_INTERVAL || self.stopped.load(Ordering::Relaxed);
             if is_over || !matches!(answer, Err(RecvTimeoutError::Timeout)) {
                 return answer;
             }
@@ -460,11 +468,13 @@ impl ChildProcess {
     }
 
     /// Waits for the child, whose output has ended.
-    fn exit(&self, child: &mut Child, deadline: Instant) -> Result<(), ParseError> {
+    fn wait_for_exit(&self, child: &mut Child, deadline: Instant) -> Result<(), ParseError> {
         loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) if is_out_of_time(status) => return Err(self.timed_out()),
+                Ok(Some(status)) if is_cpu_limit_exceeded(status) => {
+                    return Err(self.timeout_error());
+                }
                 Ok(Some(status)) => {
                     return Err(ParseError::Crashed {
                         status: status.to_string(),
@@ -473,18 +483,18 @@ impl ChildProcess {
                 Ok(None) if self.stopped.load(Ordering::Relaxed) => {
                     return Err(ParseError::Stopped);
                 }
-                Ok(None) if Instant::now() >= deadline => return Err(self.timed_out()),
-                Ok(None) => thread::sleep(REAP_EVERY),
+                Ok(None) if Instant::now() >= deadline => return Err(self.timeout_error()),
+                Ok(None) => thread::sleep(REAP_INTERVAL),
                 Err(error) => return Err(runner_error("it cannot be waited for", &error)),
             }
         }
     }
 
-    fn answer_max(&self) -> u64 {
+    fn response_bytes_max(&self) -> u64 {
         let text = self.limits.text_max as u64;
-        text.saturating_mul(ANSWER_BYTES_PER_TEXT_BYTE)
+        text.saturating_mul(RESPONSE_BYTES_PER_TEXT_BYTE)
             .saturating_add(self.limits.assets_max as u64)
-            .saturating_add(ANSWER_BYTES_BASE)
+            .saturating_add(RESPONSE_BYTES_BASE)
     }
 
     /// Seconds of processor time that suffice for a child whose time is not over: it parses on one thread.
@@ -492,7 +502,7 @@ impl ChildProcess {
         self.timeout.as_secs().saturating_add(1)
     }
 
-    fn timed_out(&self) -> ParseError {
+    fn timeout_error(&self) -> ParseError {
         ParseError::TimedOut {
             seconds: self.timeout.as_secs(),
         }
@@ -501,7 +511,7 @@ impl ChildProcess {
 
 /// Whether the system ended a child that had used all the processor time that it may.
 #[cfg(unix)]
-fn is_out_of_time(status: ExitStatus) -> bool {
+fn is_cpu_limit_exceeded(status: ExitStatus) -> bool {
     use std::os::unix::process::ExitStatusExt;
     status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
 }
@@ -512,9 +522,9 @@ fn is_out_of_time(_: ExitStatus) -> bool {
 }
 
 /// A child that does not outlive its owner.
-struct Reaped(Child);
+struct ChildGuard(Child);
 
-impl Drop for Reaped {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         // Both fail only when the child is gone already.
         let _ = self.0.kill();
@@ -523,7 +533,7 @@ impl Drop for Reaped {
 }
 
 /// Sends all that `output` holds, and stops one byte past `most`.
-fn send_all(output: impl Read, most: u64, to: &Sender<io::Result<Vec<u8>>>) {
+fn send_output(output: impl Read, most: u64, to: &Sender<io::Result<Vec<u8>>>) {
     let mut answer = Vec::new();
     let read = output.take(most.saturating_add(1)).read_to_end(&mut answer);
     // Nobody waits any more when the time was over.
@@ -549,7 +559,7 @@ pub fn child_main(stdin: impl Read, stdout: impl Write) -> io::Result<()> {
     (&mut input)
         .take(REQUEST_BYTES_MAX)
         .read_until(b'\n', &mut head)?;
-    let request: Request = serde_json::from_slice(&head)?;
+    let request: ParseRequest = serde_json::from_slice(&head)?;
     let mut bytes = Vec::new();
     // One byte more than allowed is enough to be refused.
     let bytes_max = (request.limits.bytes_max as u64).saturating_add(1);
@@ -557,12 +567,12 @@ pub fn child_main(stdin: impl Read, stdout: impl Write) -> io::Result<()> {
     let runner = InProcess {
         limits: request.limits,
     };
-    let made = runner.document(request.kind, bytes, request.source, &request.settings);
-    let (answer, assets) = match made.map(Answer::of) {
+    let result = runner.build_document(request.kind, bytes, request.source, &request.settings);
+    let (answer, assets) = match result.map(ParseResponse::from_ingested) {
         Ok((answer, assets)) => (Ok(answer), assets),
         Err(error) => (Err(error), Vec::new()),
     };
-    let mut stdout = io::BufWriter::with_capacity(ANSWER_BUFFER, stdout);
+    let mut stdout = io::BufWriter::with_capacity(RESPONSE_BUFFER_BYTES, stdout);
     serde_json::to_writer(&mut stdout, &answer)?;
     stdout.write_all(b"\n")?;
     for asset in assets {
@@ -587,30 +597,35 @@ mod tests {
         }
     }
 
-    fn source() -> Source {
-        Source {
+    fn source() -> DocumentSource {
+        DocumentSource {
             key: "k".to_owned(),
             filename: Some("a.txt".to_owned()),
             captions: captions::Captions {
                 by: "eye-1".to_owned(),
                 of: [("a.txt".to_owned(), "A \"heron\".".to_owned())].into(),
             },
-            ..Source::default()
+            ..DocumentSource::default()
         }
     }
 
-    fn ask(runner: &ChildProcess, bytes: &[u8]) -> Result<Made, ParseError> {
-        runner.document(Kind::Text, bytes.to_vec(), source(), &Settings::default())
+    fn build_text(runner: &ChildProcess, bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+        runner.build_document(
+            Kind::Text,
+            bytes.to_vec(),
+            source(),
+            &BuildSettings::default(),
+        )
     }
 
     /// What a child writes when it is asked.
-    fn answer(kind: Kind, bytes: &[u8]) -> Vec<u8> {
+    fn child_response(kind: Kind, bytes: &[u8]) -> Vec<u8> {
         let mut output = Vec::new();
-        let request = Request {
+        let request = ParseRequest {
             kind,
             limits: Limits::default(),
             source: source(),
-            settings: Settings::default(),
+            settings: BuildSettings::default(),
         };
         let mut input = serde_json::to_vec(&request).unwrap();
         input.push(b'\n');
@@ -631,14 +646,15 @@ mod tests {
             (Kind::Image, png),
         ];
         for (kind, bytes) in cases {
-            let got = read_answer(&answer(*kind, bytes)).map(|mut made| {
-                made.document.original = bytes.to_vec();
-                made
+            let got = decode_response(&child_response(*kind, bytes)).map(|mut ingested| {
+                ingested.document.original = bytes.to_vec();
+                ingested
             });
             let here = InProcess::default();
-            let want = here.document(*kind, bytes.to_vec(), source(), &Settings::default());
+            let want =
+                here.build_document(*kind, bytes.to_vec(), source(), &BuildSettings::default());
             assert_eq!(got, want);
-            let text = want.ok().and_then(|made| made.document.text);
+            let text = want.ok().and_then(|ingested| ingested.document.text);
             let is_picture = *kind == Kind::Image;
             assert!(!is_picture || text.as_deref() == Some("a. A \"heron\"."));
         }
@@ -647,34 +663,34 @@ mod tests {
     #[test]
     fn an_answer_that_was_cut_or_goes_on_is_an_error() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x02\x08\x06\0\0\0\0\0\0\0";
-        let whole = answer(Kind::Image, png);
-        assert!(read_answer(&whole).is_ok());
+        let whole = child_response(Kind::Image, png);
+        assert!(decode_response(&whole).is_ok());
         for cut in 0..whole.len() {
-            let got = read_answer(&whole[..cut]);
+            let got = decode_response(&whole[..cut]);
             assert!(matches!(got, Err(ParseError::Runner { .. })), "{cut}");
         }
         let longer = [&whole[..], b"x"].concat();
-        assert!(read_answer(&longer).is_err());
+        assert!(decode_response(&longer).is_err());
     }
 
     #[test]
     fn a_child_cannot_answer_for_another_document() {
-        let other = Source {
+        let other = DocumentSource {
             key: "other".to_owned(),
             user: "other".to_owned(),
-            ..Source::default()
+            ..DocumentSource::default()
         };
-        let settings = Settings::default();
+        let settings = BuildSettings::default();
         let here = InProcess::default();
-        let made = here.document(Kind::Text, b"Water.".to_vec(), other, &settings);
-        let (mut answer, _) = Answer::of(made.unwrap());
+        let ingested = here.build_document(Kind::Text, b"Water.".to_vec(), other, &settings);
+        let (mut answer, _) = ParseResponse::from_ingested(ingested.unwrap());
         answer.chunks[0].vector = Some(vec![1.0]);
         answer.record.stub = true;
         answer.warnings = vec!["a\u{1b}[2J\n b".repeat(200); 3];
         answer.warnings.extend((0..100).map(|n| n.to_string()));
         answer.warnings.push("and 5 more warnings".to_owned());
         let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
-        let got = ask(
+        let got = build_text(
             &child(&format!("cat >/dev/null; printf '%s\\n' '{line}'"), 60_000),
             b"Wine.",
         )
@@ -706,7 +722,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error() {
-        let got: Result<(), _> = guarded(|| panic!("boom {}", 1));
+        let got: Result<(), _> = run_isolated(|| panic!("boom {}", 1));
         let message = "boom 1".to_owned();
         assert_eq!(got, Err(ParseError::Panicked { message }));
     }
@@ -745,7 +761,7 @@ mod tests {
             let hangs = script.contains("exec");
             let mut runner = child(script, if hangs { 1_500 } else { 60_000 });
             runner.limits.text_max = 1 << 10;
-            let error = ask(&runner, &large).unwrap_err();
+            let error = build_text(&runner, &large).unwrap_err();
             assert!(is_right(&error), "{name}: {error:?}");
         }
         let missing = ChildProcess {
@@ -753,7 +769,7 @@ mod tests {
             ..child("", 1_000)
         };
         assert!(matches!(
-            ask(&missing, b"x"),
+            build_text(&missing, b"x"),
             Err(ParseError::Runner { .. })
         ));
     }
@@ -762,13 +778,13 @@ mod tests {
     fn a_runner_that_is_stopped_ends_what_runs_and_begins_nothing() {
         let runner = child("exec sleep 60", 60_000);
         let started = Instant::now();
-        let told = thread::scope(|scope| {
-            let asked = scope.spawn(|| ask(&runner, b"x"));
+        let result = thread::scope(|scope| {
+            let caller = scope.spawn(|| build_text(&runner, b"x"));
             runner.stop();
-            asked.join().unwrap()
+            caller.join().unwrap()
         });
-        assert_eq!(told, Err(ParseError::Stopped));
-        assert_eq!(ask(&runner, b"x"), Err(ParseError::Stopped));
+        assert_eq!(result, Err(ParseError::Stopped));
+        assert_eq!(build_text(&runner, b"x"), Err(ParseError::Stopped));
         assert!(started.elapsed() < Duration::from_secs(30));
     }
 
@@ -780,7 +796,7 @@ mod tests {
             10_000,
         );
         let bytes = vec![b'y'; 4 << 20];
-        match ask(&runner, &bytes) {
+        match build_text(&runner, &bytes) {
             Err(ParseError::Runner { reason }) => assert!(reason.len() > 1 << 20),
             other => panic!("{other:?}"),
         }

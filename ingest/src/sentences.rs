@@ -14,7 +14,7 @@ use std::ops::Range;
 pub fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut start = 0;
-    let mut ticks = Ticks::default();
+    let mut ticks = BacktickState::default();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let after = at + c.len_utf8();
@@ -22,12 +22,12 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
             ticks.toggle(text, at);
         }
         let end = match c {
-            '\n' => line_break(&text[after..]).then_some(at),
+            '\n' => is_line_break(&text[after..]).then_some(at),
             _ if ticks.open => None,
-            '。' | '！' | '？' => Some(after + closers(&text[after..])),
+            '。' | '！' | '？' => Some(after + closing_len(&text[after..])),
             '.' | '!' | '?' | '…' => {
-                let stop = after + closers(&text[after..]);
-                ends_sentence(text, start, at, c, stop).then_some(stop)
+                let stop = after + closing_len(&text[after..]);
+                is_sentence_end(text, start, at, c, stop).then_some(stop)
             }
             _ => None,
         };
@@ -43,13 +43,13 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
 
 /// Whether code in back quotes is open. An unmatched quote opens nothing.
 #[derive(Default)]
-struct Ticks {
+struct BacktickState {
     open: bool,
     /// Where the paragraph ends that was looked at last.
     paragraph_end: usize,
 }
 
-impl Ticks {
+impl BacktickState {
     fn toggle(&mut self, text: &str, at: usize) {
         if self.paragraph_end <= at {
             self.paragraph_end = text[at..].find("\n\n").map_or(text.len(), |n| at + n);
@@ -69,7 +69,7 @@ fn push_trimmed(text: &str, range: Range<usize>, spans: &mut Vec<Range<usize>>) 
 }
 
 /// Bytes of closing quotes, brackets and markup at the start of `rest`.
-fn closers(rest: &str) -> usize {
+fn closing_len(rest: &str) -> usize {
     let closes = |c: char| {
         matches!(
             c,
@@ -80,14 +80,14 @@ fn closers(rest: &str) -> usize {
 }
 
 /// Whether a line break followed by `rest` parts two sentences.
-fn line_break(rest: &str) -> bool {
+fn is_line_break(rest: &str) -> bool {
     let line = rest.split('\n').next().unwrap_or("");
     let line = line.trim_start_matches(['>', ' ', '\t']);
-    line.trim().is_empty() || opens_item(line)
+    line.trim().is_empty() || starts_list_item(line)
 }
 
 /// Whether a line starts with a bullet or a number such as `3.` or `b)`.
-fn opens_item(line: &str) -> bool {
+fn starts_list_item(line: &str) -> bool {
     let mut chars = line.chars();
     if matches!(chars.next(), Some('-' | '*' | '+' | '•' | '–' | '◦' | '▪')) {
         return chars.next() == Some(' ');
@@ -98,7 +98,7 @@ fn opens_item(line: &str) -> bool {
 
 /// Whether the terminator `c` at `at` ends the sentence that began at `start`. `stop`: where its
 /// closing characters end.
-fn ends_sentence(text: &str, start: usize, at: usize, c: char, stop: usize) -> bool {
+fn is_sentence_end(text: &str, start: usize, at: usize, c: char, stop: usize) -> bool {
     let rest = &text[stop..];
     if !rest.starts_with(char::is_whitespace) {
         return rest.is_empty();

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use crate::terms::stands_alone;
+use crate::terms::is_self_contained;
 use crate::{prose, tokens};
 
 /// What a word counts that is told already.
-const AGAIN: f32 = 0.3;
+const REPEATED_WORD_WEIGHT: f32 = 0.3;
 /// How much more the first sentence counts than one far behind.
-const EARLY: f32 = 0.8;
+const POSITION_BONUS: f32 = 0.8;
 /// Sentences after which one counts half of what [`EARLY`] adds.
-const EARLY_SENTENCES: f32 = 12.0;
+const POSITION_HALF_SENTENCES: f32 = 12.0;
 
 /// The sentences that together say most of all, in reading order: from `tokens_min` tokens on, never more than
 /// `tokens_max`. Sentences that cannot stand alone are chosen only where there are no others.
@@ -31,7 +31,7 @@ pub fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<us
     for count in counts.values_mut() {
         *count = count.ln_1p();
     }
-    let fit: Vec<bool> = sentences.iter().map(|of| stands_alone(of)).collect();
+    let fit: Vec<bool> = sentences.iter().map(|of| is_self_contained(of)).collect();
     let costs: Vec<u32> = sentences.iter().map(|of| tokens::count(of)).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let mut used = 0;
@@ -45,7 +45,7 @@ pub fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<us
             };
             let score = |at: usize| {
                 let total: f32 = words[at].iter().map(|word| counts[&word[..]]).sum();
-                let early = 1.0 + EARLY / (1.0 + at as f32 / EARLY_SENTENCES);
+                let early = 1.0 + POSITION_BONUS / (1.0 + at as f32 / POSITION_HALF_SENTENCES);
                 total / (words[at].len() as f32).sqrt() * early
             };
             let best = (0..sentences.len()).filter(may);
@@ -53,7 +53,7 @@ pub fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<us
             let Some(best) = best else { break };
             for word in &words[best] {
                 if let Some(count) = counts.get_mut(&word[..]) {
-                    *count *= AGAIN;
+                    *count *= REPEATED_WORD_WEIGHT;
                 }
             }
             used += costs[best];

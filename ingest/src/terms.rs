@@ -10,7 +10,7 @@ use crate::prose::{self, Word};
 use loci_documents::MarkKind;
 
 /// Passages of more tokens than this get keywords and a summary.
-pub const DESCRIBED_ABOVE: u32 = 256;
+pub const DESCRIBED_TOKENS_MIN: u32 = 256;
 /// The most key terms that a passage lists.
 pub const KEY_TERMS_MAX: usize = 16;
 const EQUATIONS_MAX: usize = 16;
@@ -20,7 +20,7 @@ const SUMMARY_CHARS_MAX: usize = 240;
 
 /// A passage as a reader sees it.
 #[derive(Clone, Debug, Default)]
-pub struct Passage {
+pub struct PassageText {
     /// Its sentences of prose, without markup.
     pub sentences: Vec<String>,
     /// Emphasised runs, without markup.
@@ -33,7 +33,7 @@ pub struct Passage {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct PassageTerms {
     /// Emphasised, quoted and capitalised phrases, in that order, each once.
     pub key_terms: Vec<String>,
     /// Equations as written.
@@ -49,12 +49,12 @@ pub struct Terms {
 }
 
 /// Whether a mark makes its text a key term: emphasis does, a link does not.
-pub fn is_telling(kind: MarkKind) -> bool {
+pub fn is_key_term_mark(kind: MarkKind) -> bool {
     matches!(kind, MarkKind::Emphasis | MarkKind::Strong | MarkKind::Code)
 }
 
 /// Reads the terms of a passage of `token_count` tokens. Linear in its text.
-pub fn terms(passage: &Passage, token_count: u32) -> Terms {
+pub fn terms(passage: &PassageText, token_count: u32) -> PassageTerms {
     let figure_refs = figure_refs(&passage.sentences);
     let mentions = |word: &str| {
         passage
@@ -67,10 +67,10 @@ pub fn terms(passage: &Passage, token_count: u32) -> Terms {
         || ["diagram", "illustration", "flowchart"]
             .iter()
             .any(|word| mentions(word));
-    let described = token_count > DESCRIBED_ABOVE;
+    let described = token_count > DESCRIBED_TOKENS_MIN;
     let words: Vec<Vec<Word<'_>>> = passage.sentences.iter().map(|s| prose::words(s)).collect();
-    let weights = Weights::new(&words);
-    Terms {
+    let weights = TermWeights::new(&words);
+    PassageTerms {
         key_terms: key_terms(passage, &words),
         equations: equations(passage),
         figure_refs,
@@ -88,7 +88,7 @@ pub fn terms(passage: &Passage, token_count: u32) -> Terms {
     }
 }
 
-fn key_terms(passage: &Passage, words: &[Vec<Word<'_>>]) -> Vec<String> {
+fn key_terms(passage: &PassageText, words: &[Vec<Word<'_>>]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |term: &str| {
         let term = term
@@ -173,12 +173,15 @@ pub(crate) fn capitalised<'w, 'a>(words: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> 
 }
 
 /// Displayed equations, LaTeX between dollars, and runs of symbols around a sign of equality.
-fn equations(passage: &Passage) -> Vec<String> {
+fn equations(passage: &PassageText) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    let inline = passage.sentences.iter().flat_map(|s| match dollars(s) {
-        latex if latex.is_empty() => plain_equations(s),
-        latex => latex,
-    });
+    let inline = passage
+        .sentences
+        .iter()
+        .flat_map(|s| match dollar_equations(s) {
+            latex if latex.is_empty() => plain_equations(s),
+            latex => latex,
+        });
     for equation in passage.displayed.iter().cloned().chain(inline) {
         if found.len() < EQUATIONS_MAX && !found.contains(&equation) {
             found.push(equation);
@@ -188,7 +191,7 @@ fn equations(passage: &Passage) -> Vec<String> {
 }
 
 /// `$…$` with an operator or a command in it, so that two prices are no equation.
-fn dollars(sentence: &str) -> Vec<String> {
+fn dollar_equations(sentence: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut parts = sentence.split('$').skip(1);
     while let (Some(inner), true) = (parts.next(), found.len() < EQUATIONS_MAX) {
@@ -298,16 +301,16 @@ fn figure_refs(sentences: &[String]) -> Vec<String> {
 }
 
 /// How telling each content word of a passage is: how often it occurs.
-struct Weights {
+struct TermWeights {
     counts: BTreeMap<String, u32>,
     pairs: BTreeMap<(String, String), u32>,
     /// Most frequent way of writing a word.
     surfaces: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
-impl Weights {
-    fn new(sentences: &[Vec<Word<'_>>]) -> Weights {
-        let mut weights = Weights {
+impl TermWeights {
+    fn new(sentences: &[Vec<Word<'_>>]) -> TermWeights {
+        let mut weights = TermWeights {
             counts: BTreeMap::new(),
             pairs: BTreeMap::new(),
             surfaces: BTreeMap::new(),
@@ -389,7 +392,7 @@ impl Weights {
             let content: Vec<&Word<'_>> = words.iter().filter(|w| is_content(w)).collect();
             let whole = sentences[i].ends_with(['.', '!', '”', '"', ')']);
             let fit = whole && (6..=45).contains(&words.len()) && content.len() >= 3;
-            if !fit || leans_on_others(words) || is_list(&sentences[i], words) {
+            if !fit || depends_on_context(words) || is_list(&sentences[i], words) {
                 continue;
             }
             let total: f32 = content
@@ -402,7 +405,7 @@ impl Weights {
                 best = Some((score, i));
             }
         }
-        best.map(|(_, i)| shortened(&sentences[i], SUMMARY_CHARS_MAX))
+        best.map(|(_, i)| truncate(&sentences[i], SUMMARY_CHARS_MAX))
     }
 }
 
@@ -425,15 +428,15 @@ fn is_list(sentence: &str, words: &[Word<'_>]) -> bool {
 }
 
 /// Whether a sentence is fit to be told without those around it.
-pub(crate) fn stands_alone(sentence: &str) -> bool {
+pub(crate) fn is_self_contained(sentence: &str) -> bool {
     let words = prose::words(sentence);
     let whole = sentence.ends_with(['.', '!', '”', '"', ')', '。']);
     let fits = whole && (6..=45).contains(&words.len());
-    fits && !leans_on_others(&words) && !is_list(sentence, &words)
+    fits && !depends_on_context(&words) && !is_list(sentence, &words)
 }
 
 /// Whether a sentence starts with a word that points back.
-fn leans_on_others(words: &[Word<'_>]) -> bool {
+fn depends_on_context(words: &[Word<'_>]) -> bool {
     let first = words
         .first()
         .map(|w| w.surface.to_lowercase())
@@ -466,7 +469,7 @@ fn leans_on_others(words: &[Word<'_>]) -> bool {
 }
 
 /// At most `max` characters of `text`, cut at a word.
-pub(crate) fn shortened(text: &str, max: usize) -> String {
+pub(crate) fn truncate(text: &str, max: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max) else {
         return text.to_owned();
     };
@@ -478,16 +481,16 @@ pub(crate) fn shortened(text: &str, max: usize) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Terms {
+    fn terms_of(text: &str) -> PassageTerms {
         let spans = crate::sentences::spans(text);
         let sentences = spans
             .into_iter()
             .map(|span| text[span].to_owned())
             .collect();
         terms(
-            &Passage {
+            &PassageText {
                 sentences,
-                ..Passage::default()
+                ..PassageText::default()
             },
             300,
         )
@@ -505,13 +508,13 @@ mod tests {
             ("If a == b then stop.", &[]),
         ];
         for &(text, expected) in cases {
-            assert_eq!(of(text).equations, expected, "in {text:?}");
+            assert_eq!(terms_of(text).equations, expected, "in {text:?}");
         }
     }
 
     #[test]
     fn figures_are_found_as_written() {
-        let found = of(
+        let found = terms_of(
             "See Figure 3.1 and (Fig. 2). The figure 8 is drawn. Figure out why. Figures 4-2 and more.",
         );
         assert_eq!(
@@ -519,14 +522,15 @@ mod tests {
             ["Figure 3.1", "Fig. 2", "figure 8", "Figures 4-2"]
         );
         assert!(found.has_diagrams);
-        assert!(!of("No picture at all.").has_diagrams);
-        assert!(of("The diagram shows it.").has_diagrams);
+        assert!(!terms_of("No picture at all.").has_diagrams);
+        assert!(terms_of("The diagram shows it.").has_diagrams);
     }
 
     #[test]
     fn key_terms_are_quoted_or_capitalised() {
-        let found =
-            of("The “borrow checker” and Guido van Rossum met. Today the Wave Function was there.");
+        let found = terms_of(
+            "The “borrow checker” and Guido van Rossum met. Today the Wave Function was there.",
+        );
         assert_eq!(
             found.key_terms,
             ["borrow checker", "Guido", "Rossum", "Wave Function"]
@@ -535,7 +539,7 @@ mod tests {
 
     #[test]
     fn keywords_are_frequent_and_the_summary_is_central() {
-        let found = of(
+        let found = terms_of(
             "It rained. The page table maps a virtual address to a physical page. Each page table has entries. \
                         The hardware walks the page table. A kernel sets up the page table of a process.",
         );

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_ingest::exchange::{ExchangeError, Neo4j, cypher, graphml};
+use loci_ingest::exchange::{ExchangeError, Neo4jImport, cypher, graphml};
 use locidb::graph::normalise;
 use locidb::storage::DocumentKey;
 use locidb::{Database, EmbedderChoice, NoProgress};
@@ -26,7 +26,7 @@ const MARRIED: &str = ":START_ID(Person),:END_ID(Person),:TYPE\n1,2,MARRIED_TO\n
 
 /// A store of the graph in these files.
 fn store(folder: &Path) -> Database {
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     let files = [
         ("nodes", NODES),
         ("places", PLACES),
@@ -48,7 +48,7 @@ fn named(collection: &str, key: &str) -> DocumentKey {
     DocumentKey::new("", collection, key).unwrap()
 }
 
-fn put(database: &Database, graph: &Neo4j, key: &str) {
+fn put(database: &Database, graph: &Neo4jImport, key: &str) {
     for document in graph.documents(&named("", key)).unwrap() {
         database
             .write(|tx| tx.put_document(document).map(drop))
@@ -71,7 +71,7 @@ fn what_neo4j_imports_becomes_concepts_with_relations_and_passages() {
         ("Curie, Marie", "Person")
     );
     let edges = graph.edges(id);
-    let told = edges.iter().map(|edge| {
+    let actual = edges.iter().map(|edge| {
         let other = rows.concept(edge.other).unwrap().unwrap().name;
         (edge.outgoing, edge.kind, other, edge.weight)
     });
@@ -79,12 +79,12 @@ fn what_neo4j_imports_becomes_concepts_with_relations_and_passages() {
         (true, "LIVED_IN", "Paris".to_owned(), 2.5),
         (true, "MARRIED_TO", "Pierre Curie".to_owned(), 1.0),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(actual.collect::<Vec<_>>(), expected);
     let place = view.snapshot().position(edges[0].evidence[0]).unwrap();
     let chunk = rows.chunk(place.document, place.index).unwrap().unwrap();
-    let told = "Curie, Marie (Person)\nborn: 1867\nCurie, Marie lived in Paris.\n\
+    let expected_text = "Curie, Marie (Person)\nborn: 1867\nCurie, Marie lived in Paris.\n\
         Curie, Marie married to Pierre Curie.";
-    assert_eq!(chunk.text, told);
+    assert_eq!(chunk.text, expected_text);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn graphml_is_xml_that_says_what_the_view_does() {
 fn a_cypher_script_escapes_what_names_hold() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     let odd = "id:ID,name\n1,\"a \"\"quoted\"\" \\ name\"\n2,b\n";
     let kinds = ":START_ID,:END_ID,:TYPE\n1,2,say `it\\u0060`\n";
     for (name, text) in [("odd", odd), ("kinds", kinds)] {
@@ -149,20 +149,20 @@ fn one_file_of_apoc_holds_nodes_and_relationships() {
     let all = "\"_id\",\"_labels\",\"name\",\"_start\",\"_end\",\"_type\",\"weight\"\n\
         \"0\",\":City:Place\",\"Oslo\",,,,\n\"1\",\":Country\",\"Norway\",,,,\n\
         ,,,\"0\",\"1\",\"CAPITAL_OF\",\"3\"\n";
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     graph
         .read(&[write(folder.path(), "all", all)], b',')
         .unwrap();
     let documents = graph.documents(&named("atlas", "places")).unwrap();
     assert_eq!(documents[0].concepts[0].kind, "City");
     let relation = &documents[0].relations[0];
-    let told = (
+    let actual = (
         &relation.source[..],
         &relation.kind[..],
         &relation.target[..],
     );
     assert_eq!(
-        (told, relation.weight),
+        (actual, relation.weight),
         (("Oslo", "CAPITAL_OF", "Norway"), 3.0)
     );
     assert_eq!(documents[0].record.collection, "atlas");
@@ -172,7 +172,7 @@ fn one_file_of_apoc_holds_nodes_and_relationships() {
 fn a_node_is_called_by_its_name_before_its_title_and_may_weigh_anything() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = ":ID,title,name,weight\n1,Dr,Ada Lovelace,70 kg\n2,Prof,,\n";
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     graph
         .read(&[write(folder.path(), "nodes", nodes)], b',')
         .unwrap();
@@ -189,7 +189,7 @@ fn a_header_may_stand_in_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let header = write(folder.path(), "header", "\u{feff}:ID|name\n");
     let data = write(folder.path(), "data", "1|one\n2|two\n");
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     graph.read(&[header, data], b'|').unwrap();
     assert_eq!(graph.len(), (2, 0));
     assert_eq!(
@@ -220,7 +220,7 @@ fn what_cannot_be_read_names_the_file_and_the_line() {
     ];
     for (text, expected) in cases {
         let path = write(folder.path(), "file.csv", text);
-        let error = Neo4j::default()
+        let error = Neo4jImport::default()
             .read(&[path], b',')
             .unwrap_err()
             .to_string();
@@ -231,14 +231,14 @@ fn what_cannot_be_read_names_the_file_and_the_line() {
     }
     let latin = folder.path().join("latin.csv");
     fs::write(&latin, b":ID\n\xe9\n").unwrap();
-    let error = Neo4j::default().read(&[latin], b',').unwrap_err();
+    let error = Neo4jImport::default().read(&[latin], b',').unwrap_err();
     assert!(
         matches!(error, ExchangeError::Row { line: 2, .. }),
         "{error}"
     );
-    let missing = Neo4j::default().read(&[folder.path().join("nowhere")], b',');
+    let missing = Neo4jImport::default().read(&[folder.path().join("nowhere")], b',');
     assert!(matches!(missing, Err(ExchangeError::File { .. })));
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     let path = write(folder.path(), "ends.csv", ":START_ID,:END_ID\n1,2\n");
     graph.read(&[path], b',').unwrap();
     let error = graph.documents(&named("", "x")).unwrap_err().to_string();
@@ -250,7 +250,7 @@ fn a_short_file_that_says_a_long_name_many_times_is_refused() {
     let name = "x".repeat(64 << 10);
     let nodes = format!(":ID,name\n1,{name}\n2,b\n");
     let relations = format!(":START_ID,:END_ID\n{}", "1,2\n".repeat(10_000));
-    let mut graph = Neo4j::bounded(64 << 20);
+    let mut graph = Neo4jImport::with_bytes_max(64 << 20);
     graph
         .read_bytes(&[("nodes.csv", nodes.as_bytes())], b',')
         .unwrap();
@@ -265,12 +265,13 @@ fn a_short_file_that_says_a_long_name_many_times_is_refused() {
     // A header that is said again with each row.
     let rows: String = (0..10_000).map(|id| format!("{id}\n")).collect();
     let rows = format!(":ID({name})\n{rows}");
-    let refused = Neo4j::bounded(64 << 20).read_bytes(&[("n.csv", rows.as_bytes())], b',');
+    let refused =
+        Neo4jImport::with_bytes_max(64 << 20).read_bytes(&[("n.csv", rows.as_bytes())], b',');
     assert!(
         matches!(refused, Err(ExchangeError::TooLarge { .. })),
         "{refused:?}"
     );
     let wide = format!(":ID{}\n", ",".repeat(20_000));
-    let refused = Neo4j::default().read_bytes(&[("n.csv", wide.as_bytes())], b',');
+    let refused = Neo4jImport::default().read_bytes(&[("n.csv", wide.as_bytes())], b',');
     assert!(refused.unwrap_err().to_string().contains("10000 fields"));
 }

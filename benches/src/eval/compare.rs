@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{Asked, METRICS, bootstrap, means, round};
+use super::{METRICS, StrategyRun, bootstrap, means, round};
 
 /// One metric of two sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,7 +31,7 @@ pub struct Comparison {
 }
 
 /// Compares what two sides made of the same questions of one folder, a line a metric.
-pub fn compare(a: &Asked, b: &Asked) -> Vec<Comparison> {
+pub fn compare(a: &StrategyRun, b: &StrategyRun) -> Vec<Comparison> {
     let (scores_a, scores_b) = (a.scores(), b.scores());
     let pairs = scores_a.iter().zip(&scores_b);
     let differences: Vec<[f64; METRICS.len()]> = pairs
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::eval::Question;
 
-    fn asked(values: impl IntoIterator<Item = f64>) -> Asked {
+    fn strategy_run(values: impl IntoIterator<Item = f64>) -> StrategyRun {
         let question = |(line, value)| Question {
             line,
             ranked: Vec::new(),
@@ -73,7 +73,7 @@ mod tests {
             exact: 0,
             resolving: 0,
         };
-        Asked {
+        StrategyRun {
             strategy: "text".into(),
             questions: values.into_iter().enumerate().map(question).collect(),
         }
@@ -83,8 +83,8 @@ mod tests {
     fn pairs_show_a_difference_that_the_sides_alone_would_hide() {
         // The questions differ much more from each other than the sides do.
         let base = |n: u32| f64::from(n % 10) / 10.0;
-        let a = asked((0..200).map(base));
-        let b = asked((0..200).map(|n| base(n) + if n % 4 == 0 { 0.05 } else { 0.0 }));
+        let a = strategy_run((0..200).map(base));
+        let b = strategy_run((0..200).map(|n| base(n) + if n % 4 == 0 { 0.05 } else { 0.0 }));
         let lines = compare(&a, &b);
         assert_eq!(lines.len(), 6);
         let recall = lines.iter().find(|line| line.metric == "recall@5").unwrap();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_side_does_not_differ_from_itself() {
-        let a = asked([0.0, 0.5, 1.0]);
+        let a = strategy_run([0.0, 0.5, 1.0]);
         for line in compare(&a, &a) {
             assert_eq!(
                 (line.difference, line.ci95, line.same),

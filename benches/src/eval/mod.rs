@@ -101,7 +101,7 @@ pub struct Evaluation {
 
 /// Every judged question of a folder, asked in one way.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct StrategyRun {
     /// The strategy that was asked for.
     pub strategy: String,
     questions: Vec<Question>,
@@ -130,7 +130,7 @@ pub fn ask(
     folder: &Folder,
     template: &SearchRequest,
     given_vectors: bool,
-) -> Result<Asked, BenchError> {
+) -> Result<StrategyRun, BenchError> {
     let view = database.snapshot();
     let vectors = folder.query_vectors.as_ref().filter(|_| given_vectors);
     let mut questions = Vec::new();
@@ -145,7 +145,7 @@ pub fn ask(
         };
         questions.push(Question::ask(database, &view, folder, line, &request)?);
     }
-    Ok(Asked {
+    Ok(StrategyRun {
         strategy: template.strategy.name().into(),
         questions,
     })
@@ -185,7 +185,7 @@ impl Question {
     }
 }
 
-impl Asked {
+impl StrategyRun {
     fn scores(&self) -> Vec<Scores> {
         self.questions
             .iter()
@@ -199,7 +199,7 @@ impl Asked {
         let intervals = bootstrap::intervals(&scores).map(|ends| ends.map(round));
         let [recall_2, recall_5, recall_10, precision_5, ndcg_10, mrr_10] = means(&scores);
         let [_, recall_5_ci, recall_10_ci, _, ndcg_10_ci, _] = intervals;
-        let mut times: Vec<f64> = self.questions.iter().map(|asked| asked.took_us).collect();
+        let mut times: Vec<f64> = self.questions.iter().map(|result| result.took_us).collect();
         times.sort_by(f64::total_cmp);
         let sum = |of: fn(&Question) -> usize| self.questions.iter().map(of).sum::<usize>();
         let hits = sum(|question| question.hits);

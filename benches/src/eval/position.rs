@@ -10,7 +10,7 @@ use locidb::storage::{ChunkKey, DocumentKey, Rows, StoreError};
 use locidb::{DatabaseSnapshot, Error};
 use serde::Serialize;
 
-use super::{Asked, round};
+use super::{StrategyRun, round};
 use crate::BenchError;
 use crate::folder::Folder;
 
@@ -28,14 +28,14 @@ pub struct LostInTheMiddle {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub single_chunk_documents: bool,
     /// From the first fifth of the document to the last; empty where there are no places.
-    pub by_position: Vec<Share>,
+    pub by_position: Vec<RecallBucket>,
     /// From the shortest quarter of the documents with relevant chunks to the longest.
-    pub by_length: Vec<Share>,
+    pub by_length: Vec<RecallBucket>,
 }
 
 /// The relevant chunks of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Share {
+pub struct RecallBucket {
     /// Shortest and longest document, in characters; for lengths only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chars: Option<(u64, u64)>,
@@ -48,7 +48,7 @@ pub struct Share {
     found: usize,
 }
 
-impl Share {
+impl RecallBucket {
     fn count(&mut self, is_found: bool) {
         self.relevant += 1;
         self.found += usize::from(is_found);
@@ -58,9 +58,9 @@ impl Share {
 
 /// Where a relevant chunk stands.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct RelevantChunk {
     /// The place of its middle in the document, 0..=1; `None` where it is all of it, or the document is judged.
-    place: Option<f64>,
+    relative_position: Option<f64>,
     /// Whether the document has no other chunk.
     is_single: bool,
     /// Characters of the document.
@@ -72,19 +72,19 @@ struct Standing {
 pub fn lost_in_the_middle(
     view: &DatabaseSnapshot,
     folder: &Folder,
-    asked: &Asked,
+    run: &StrategyRun,
 ) -> Result<LostInTheMiddle, BenchError> {
     let rows = view.snapshot().rows();
-    let lines = Lines::new(folder);
-    let mut standings: HashMap<&str, Option<Standing>> = HashMap::new();
+    let lines = StoredKeys::new(folder);
+    let mut standings: HashMap<&str, Option<RelevantChunk>> = HashMap::new();
     let mut counted = Vec::new();
-    for question in &asked.questions {
+    for question in &run.questions {
         let judged = folder.judgements[question.line].iter();
         for (id, _) in judged.filter(|(_, gain)| **gain > 0.0) {
             let standing = match standings.get(&id[..]) {
                 Some(known) => *known,
                 None => {
-                    let found = lines.standing(rows, id).map_err(Error::from)?;
+                    let found = lines.locate(rows, id).map_err(Error::from)?;
                     standings.insert(id, found);
                     found
                 }
@@ -95,26 +95,26 @@ pub fn lost_in_the_middle(
     }
     let lengths = standings.values().flatten().map(|of| of.char_count);
     let bounds = Bounds::new(lengths.collect());
-    let mut told = LostInTheMiddle {
-        strategy: asked.strategy.clone(),
-        by_position: vec![Share::default(); POSITIONS],
+    let mut report = LostInTheMiddle {
+        strategy: run.strategy.clone(),
+        by_position: vec![RecallBucket::default(); POSITIONS],
         by_length: bounds.shares(),
         ..LostInTheMiddle::default()
     };
     for (standing, is_found) in counted {
-        if let Some(place) = standing.place {
+        if let Some(place) = standing.relative_position {
             let fifth = (place * POSITIONS as f64) as usize;
-            told.by_position[fifth.min(POSITIONS - 1)].count(is_found);
+            report.by_position[fifth.min(POSITIONS - 1)].count(is_found);
         }
-        told.by_length[bounds.of(standing.char_count)].count(is_found);
+        report.by_length[bounds.quartile_of(standing.char_count)].count(is_found);
     }
-    if told.by_position.iter().all(|share| share.relevant == 0) {
-        told.by_position.clear();
+    if report.by_position.iter().all(|share| share.relevant == 0) {
+        report.by_position.clear();
         let mut documents = standings.values().flatten();
-        told.single_chunk_documents = documents.all(|of| of.is_single);
+        report.single_chunk_documents = documents.all(|of| of.is_single);
     }
-    told.by_length.retain(|share| share.relevant > 0);
-    Ok(told)
+    report.by_length.retain(|share| share.relevant > 0);
+    Ok(report)
 }
 
 /// The lengths up to which documents lie in each quarter.
@@ -137,28 +137,28 @@ impl Bounds {
     }
 
     /// The quarter of a document.
-    fn of(&self, length: u64) -> usize {
+    fn quartile_of(&self, length: u64) -> usize {
         self.ends
             .partition_point(|&end| end < length)
             .min(LENGTHS - 1)
     }
 
-    fn shares(&self) -> Vec<Share> {
+    fn shares(&self) -> Vec<RecallBucket> {
         let starts = self.ends.iter().map(|end| end + 1);
         let starts = [self.shortest].into_iter().chain(starts);
         let spans = starts.zip(self.ends);
         spans
-            .map(|chars| Share {
+            .map(|chars| RecallBucket {
                 chars: Some(chars),
-                ..Share::default()
+                ..RecallBucket::default()
             })
             .collect()
     }
 }
 
 /// How the lines of a folder are called in the store; see [`crate::load`].
-struct Lines<'f> {
-    of: HashMap<&'f str, Line>,
+struct StoredKeys<'f> {
+    by_id: HashMap<&'f str, Line>,
 }
 
 #[derive(Clone, Copy)]
@@ -167,8 +167,8 @@ struct Line {
     suffix: u32,
 }
 
-impl<'f> Lines<'f> {
-    fn new(folder: &'f Folder) -> Lines<'f> {
+impl<'f> StoredKeys<'f> {
+    fn new(folder: &'f Folder) -> StoredKeys<'f> {
         let mut children = vec![0; folder.parents.len()];
         let line = |chunk: &'f crate::folder::ChunkLine| {
             let parent = chunk.parent.filter(|&parent| parent < children.len());
@@ -181,14 +181,14 @@ impl<'f> Lines<'f> {
             };
             (&chunk.id[..], Line { parent, suffix })
         };
-        Lines {
-            of: folder.chunks.iter().map(line).collect(),
+        StoredKeys {
+            by_id: folder.chunks.iter().map(line).collect(),
         }
     }
 
     /// Where the chunk of a line stands; `None` where it is not stored.
-    fn standing(&self, rows: &dyn Rows, id: &str) -> Result<Option<Standing>, StoreError> {
-        let Some(line) = self.of.get(id) else {
+    fn locate(&self, rows: &dyn Rows, id: &str) -> Result<Option<RelevantChunk>, StoreError> {
+        let Some(line) = self.by_id.get(id) else {
             return Ok(None);
         };
         let key = match line.parent {
@@ -202,8 +202,8 @@ impl<'f> Lines<'f> {
         let Some(record) = rows.document(of)? else {
             return Ok(None);
         };
-        let whole = Standing {
-            place: None,
+        let whole = RelevantChunk {
+            relative_position: None,
             is_single: record.chunk_count <= 1,
             char_count: record.char_count,
         };
@@ -222,8 +222,8 @@ impl<'f> Lines<'f> {
         let (start, end) = chunk.location.chars;
         let middle = (start + end) as f64 / 2.0;
         let place = middle / record.char_count.max(1) as f64;
-        Ok(Some(Standing {
-            place: Some(place).filter(|_| !is_single),
+        Ok(Some(RelevantChunk {
+            relative_position: Some(place).filter(|_| !is_single),
             is_single,
             ..whole
         }))
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn quarters_have_as_many_documents_each_as_far_as_lengths_differ() {
         let bounds = Bounds::new((1..=8).rev().collect());
-        let quarters: Vec<usize> = (1..=8).map(|length| bounds.of(length)).collect();
+        let quarters: Vec<usize> = (1..=8).map(|length| bounds.quartile_of(length)).collect();
         assert_eq!(quarters, [0, 0, 1, 1, 2, 2, 3, 3]);
         let spans: Vec<_> = bounds
             .shares()
@@ -246,13 +246,13 @@ mod tests {
             .collect();
         assert_eq!(spans, [(1, 2), (3, 4), (5, 6), (7, 8)]);
         let alike = Bounds::new(vec![7; 3]);
-        assert_eq!(alike.of(7), 0);
-        assert_eq!(Bounds::new(Vec::new()).of(0), 0);
+        assert_eq!(alike.quartile_of(7), 0);
+        assert_eq!(Bounds::new(Vec::new()).quartile_of(0), 0);
     }
 
     #[test]
     fn a_share_is_of_what_was_counted() {
-        let mut share = Share::default();
+        let mut share = RecallBucket::default();
         assert_eq!(share.recall_5, None);
         for is_found in [true, false, false] {
             share.count(is_found);

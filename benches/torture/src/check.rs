@@ -26,18 +26,18 @@ use locidb::storage::{ConceptId, DocumentId, Table, keys};
 use locidb::{Answer, DatabaseSnapshot, Expr, Hit, SearchRequest, Strategy, Walk};
 
 use crate::documents::{self, CONCEPTS, DOCUMENTS, HEADINGS, NAMES, TAGS, TITLES, WORDS};
-use crate::model::{Document, Merged, Model, RelationName, Said, space_name};
+use crate::model::{Contributions, Document, MergedRecords, Model, RelationName, space_name};
 use crate::source::Source;
 
 /// More hits than any store here has.
 const ALL: usize = 10_000;
 
 /// One state of a store beside the model of it.
-pub struct Check<'c> {
+pub struct ModelCheck<'c> {
     view: &'c DatabaseSnapshot,
     model: &'c Model,
     /// What counts as said by each document.
-    said: BTreeMap<u8, Said>,
+    contributions: BTreeMap<u8, Contributions>,
     searcher: Searcher,
     /// The store's id of each document.
     ids: BTreeMap<u8, u64>,
@@ -45,14 +45,14 @@ pub struct Check<'c> {
     names: BTreeMap<ConceptId, &'static str>,
 }
 
-impl<'c> Check<'c> {
+impl<'c> ModelCheck<'c> {
     /// Compares what finds out quickly whether `view` can be the state of `model` at all: which
     /// documents there are, in which version, what they say, and the counts.
-    pub fn new(view: &'c DatabaseSnapshot, model: &'c Model) -> Result<Check<'c>> {
-        let mut check = Check {
+    pub fn new(view: &'c DatabaseSnapshot, model: &'c Model) -> Result<ModelCheck<'c>> {
+        let mut check = ModelCheck {
             view,
             model,
-            said: model.all_said(),
+            contributions: model.all_contributions(),
             searcher: Searcher::default(),
             ids: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -65,7 +65,7 @@ impl<'c> Check<'c> {
     }
 
     /// Compares everything.
-    pub fn all(&self) -> Result<()> {
+    pub fn check_all(&self) -> Result<()> {
         self.rows()?;
         self.segments()?;
         self.graph()?;
@@ -89,7 +89,7 @@ impl<'c> Check<'c> {
     }
 
     /// Compares rows and counts, and a few searches that `source` draws.
-    pub fn some(&self, source: &mut Source<'_>) -> Result<()> {
+    pub fn check_sample(&self, source: &mut Source<'_>) -> Result<()> {
         self.segments()?;
         let numbers: Vec<u8> = self.model.documents.keys().copied().collect();
         if !numbers.is_empty() {
@@ -149,17 +149,19 @@ impl<'c> Check<'c> {
     fn contributions(&self, number: u8, id: DocumentId, expected: &Document) -> Result<()> {
         let rows = self.view.snapshot().rows();
         let name = |id: ConceptId| self.names.get(&id).copied().unwrap_or("?").to_string();
-        let said = rows.concept_contributions(id)?.into_iter();
-        let found: BTreeMap<_, _> = said.map(|(id, said)| (name(id), said)).collect();
+        let contributions = rows.concept_contributions(id)?.into_iter();
+        let found: BTreeMap<_, _> = contributions
+            .map(|(id, contribution)| (name(id), contribution))
+            .collect();
         ensure!(
             found == expected.concepts,
             "document {number} says of concepts {found:?}, expected {:?}",
             expected.concepts
         );
         let mut found = BTreeMap::new();
-        for (key, said) in rows.relation_contributions(id)? {
+        for (key, contribution) in rows.relation_contributions(id)? {
             let (source, target, kind) = keys::parse_relation(&key).context("a relation's key")?;
-            found.insert((name(source), name(target), kind.to_string()), said);
+            found.insert((name(source), name(target), kind.to_string()), contribution);
         }
         ensure!(
             found == expected.relations,
@@ -192,14 +194,18 @@ impl<'c> Check<'c> {
 
     /// Names of the concepts that some document speaks of.
     fn concept_names(&self) -> BTreeSet<&String> {
-        let said = self.said.values();
-        said.flat_map(|(concepts, _)| concepts.keys()).collect()
+        let contributions = self.contributions.values();
+        contributions
+            .flat_map(|(concepts, _)| concepts.keys())
+            .collect()
     }
 
     /// Names of the relations that some document states.
     fn relation_names(&self) -> BTreeSet<&RelationName> {
-        let said = self.said.values();
-        said.flat_map(|(_, relations)| relations.keys()).collect()
+        let contributions = self.contributions.values();
+        contributions
+            .flat_map(|(_, relations)| relations.keys())
+            .collect()
     }
 
     fn counts(&self) -> Result<()> {
@@ -291,7 +297,7 @@ impl<'c> Check<'c> {
 
     fn concept_rows(&self, name: &str) -> Result<()> {
         let rows = self.view.snapshot().rows();
-        let mut expected = self.said.concept(name, &self.ids);
+        let mut expected = self.contributions.concept(name, &self.ids);
         // The model does not know how the document that came first writes a name.
         let is_edited = !self.model.edits.is_empty();
         let written = |name: &mut String| {
@@ -332,7 +338,7 @@ impl<'c> Check<'c> {
                 .context("a relation without its target")?;
             let key = keys::relation(source, target, &name.2);
             let found: Option<RelationRecord> = read(rows, Table::Relations, &key)?;
-            let expected = self.said.relation(name);
+            let expected = self.contributions.relation(name);
             ensure!(
                 found.as_ref() == Some(&expected),
                 "relation {name:?} is {found:?}, expected {expected:?}"
@@ -447,9 +453,9 @@ impl<'c> Check<'c> {
         let visible = graph.concept_ids();
         let known = visible.iter().all(|id| self.names.contains_key(id));
         ensure!(known, "concepts that no document speaks of: {visible:?}");
-        let said = self.said.values().any(|said| !said.0.is_empty());
+        let has_contributions = self.contributions.values().any(|said| !said.0.is_empty());
         ensure!(
-            said || (visible.is_empty() && graph.weighted_edges().is_empty()),
+            has_contributions || (visible.is_empty() && graph.weighted_edges().is_empty()),
             "nothing is said of concepts, and {visible:?} are there"
         );
         for concept in visible {
@@ -477,8 +483,11 @@ impl<'c> Check<'c> {
         let graph = self.view.read_view().graph(&segments);
         let rows = self.view.snapshot().rows();
         let (mentions, edges) = (self.mentions(name), self.edges(name));
-        let incoming = |said: &Said| said.1.keys().any(|relation| relation.1 == name);
-        let visible = !mentions.is_empty() || !edges.is_empty() || self.said.values().any(incoming);
+        let incoming = |contributions: &Contributions| {
+            contributions.1.keys().any(|relation| relation.1 == name)
+        };
+        let visible =
+            !mentions.is_empty() || !edges.is_empty() || self.contributions.values().any(incoming);
         let found = graph.lookup(name);
         let id = rows.concept_id(name)?;
         if visible {
@@ -511,20 +520,20 @@ impl<'c> Check<'c> {
 
     /// Whether something that is visible by its mentions is also called that.
     fn is_synonym(&self, name: &str) -> bool {
-        let said = self
-            .said
+        let contributions = self
+            .contributions
             .values()
             .flat_map(|(concepts, _)| concepts.values());
-        let mut mentioned = said.filter(|said| !said.mentions.is_empty());
-        mentioned.any(|said| said.synonyms.iter().any(|synonym| synonym == name))
+        let mut mentioned = contributions.filter(|contribution| !contribution.mentions.is_empty());
+        mentioned.any(|contribution| contribution.synonyms.iter().any(|synonym| synonym == name))
     }
 
     /// (document's id, chunk's place) -> mentions there.
     fn mentions(&self, name: &str) -> BTreeMap<(u64, u32), u32> {
         let mut mentions = BTreeMap::new();
-        for (number, (concepts, _)) in &self.said {
-            let said = concepts.get(name).into_iter();
-            for &(place, count) in said.flat_map(|said| &said.mentions) {
+        for (number, (concepts, _)) in &self.contributions {
+            let contribution = concepts.get(name).into_iter();
+            for &(place, count) in contribution.flat_map(|contribution| &contribution.mentions) {
                 mentions.insert((self.ids[number], place), count);
             }
         }
@@ -534,12 +543,15 @@ impl<'c> Check<'c> {
     /// (other end, kind) -> weight and evidence, of outgoing edges.
     fn edges(&self, name: &str) -> Edges {
         let mut edges = Edges::new();
-        for (number, (_, relations)) in &self.said {
-            for ((source, target, kind), said) in relations {
+        for (number, (_, relations)) in &self.contributions {
+            for ((source, target, kind), contribution) in relations {
                 if source == name {
-                    let places = said.chunks.iter().map(|&place| (self.ids[number], place));
+                    let places = contribution
+                        .chunks
+                        .iter()
+                        .map(|&place| (self.ids[number], place));
                     let edge = edges.entry((target.clone(), kind.clone())).or_default();
-                    edge.0 += said.weight_micro as f64 / 1e6;
+                    edge.0 += contribution.weight_micro as f64 / 1e6;
                     edge.1.extend(places);
                 }
             }

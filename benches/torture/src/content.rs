@@ -76,11 +76,11 @@ impl Content {
         if len >= self.len {
             return self.lengthen(len);
         }
-        let kept = len.div_ceil(PAGE_LEN as u64) as usize;
-        Arc::make_mut(&mut self.pages).truncate(kept);
+        let page_count = len.div_ceil(PAGE_LEN as u64) as usize;
+        Arc::make_mut(&mut self.pages).truncate(page_count);
         let within = (len % PAGE_LEN as u64) as usize;
-        if within > 0 && self.page(kept - 1).is_some() {
-            self.page_mut(kept - 1)[within..].fill(0);
+        if within > 0 && self.page(page_count - 1).is_some() {
+            self.page_mut(page_count - 1)[within..].fill(0);
         }
         self.len = len;
     }
@@ -149,7 +149,7 @@ mod tests {
             for byte in 1..20u8 {
                 let offset = source.below(20_000) as usize;
                 let len = source.below(9_000) as usize;
-                if source.chance(4) {
+                if source.one_in(4) {
                     content.set_len(offset as u64);
                     plain.resize(offset, 0);
                 } else {

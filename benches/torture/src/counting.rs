@@ -10,11 +10,11 @@ use locidb::storage::segment::PartBytes;
 
 /// The file system; [`Counting::syncs`] tells how often something was made durable.
 #[derive(Clone, Debug, Default)]
-pub struct Counting {
+pub struct CountingDisk {
     syncs: Arc<AtomicU64>,
 }
 
-impl Counting {
+impl CountingDisk {
     /// Syncs of files and folders so far.
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
@@ -25,7 +25,7 @@ impl Counting {
     }
 }
 
-impl Disk for Counting {
+impl Disk for CountingDisk {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         OsDisk.exists(path)
     }
@@ -77,7 +77,7 @@ impl Disk for Counting {
 #[derive(Debug)]
 struct CountingFile {
     file: Box<dyn RandomAccessFile>,
-    disk: Counting,
+    disk: CountingDisk,
 }
 
 impl RandomAccessFile for CountingFile {
@@ -105,7 +105,7 @@ impl RandomAccessFile for CountingFile {
 
 struct CountingNewFile {
     file: Box<dyn NewFile>,
-    disk: Counting,
+    disk: CountingDisk,
 }
 
 impl NewFile for CountingNewFile {

@@ -56,7 +56,7 @@ pub const TAGS: [&str; 3] = ["red", "green", "blue"];
 /// `large`: it has [`LARGE_CHUNKS`] passages or more. `vectors`: most of its chunks bring one.
 pub fn document(number: u8, seed: u32, large: bool, vectors: bool) -> NewDocument {
     let mut draft = Draft::new(number, seed, large, vectors);
-    if !draft.source.chance(12) {
+    if !draft.source.one_in(12) {
         let sections = 1 + draft.source.below(3);
         for _ in 0..sections {
             draft.section();
@@ -129,7 +129,7 @@ pub fn key(number: u8) -> locidb::storage::DocumentKey {
 pub fn graph(source: &mut Source<'_>, count: u32) -> (Vec<NewConcept>, Vec<NewRelation>) {
     let mut concepts = Vec::new();
     for name in CONCEPTS {
-        if source.chance(3) {
+        if source.one_in(3) {
             concepts.push(concept(source, name, count));
         }
     }
@@ -156,19 +156,19 @@ pub fn record(number: u8, year: i32, tag: &str) -> DocumentRecord {
 fn concept(source: &mut Source<'_>, name: &str, count: u32) -> NewConcept {
     let mut mentions: Vec<(u32, u32)> = Vec::new();
     for place in 0..count.min(6) {
-        if source.chance(2) {
+        if source.one_in(2) {
             mentions.push((place, 1 + source.below(3)));
         }
     }
     NewConcept {
-        name: if source.chance(2) {
+        name: if source.one_in(2) {
             name.to_uppercase()
         } else {
             name.into()
         },
         kind: source.pick(&["", "stone", "ore"]).to_string(),
         description: words(source, 0, 4).join(" "),
-        synonyms: if source.chance(4) {
+        synonyms: if source.one_in(4) {
             vec![format!("old {name}")]
         } else {
             Vec::new()
@@ -248,7 +248,7 @@ impl Draft {
         let heading = self.source.pick(&HEADINGS);
         let section = self.open(None, &[heading]);
         let inner = self.source.pick(&HEADINGS);
-        let nested = self.source.chance(4);
+        let nested = self.source.one_in(4);
         let (parent, path) = if nested {
             (
                 self.open(Some(section), &[heading, inner]),

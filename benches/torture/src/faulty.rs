@@ -49,13 +49,13 @@ impl Fault {
     }
 
     /// Whether it can happen to an operation.
-    fn strikes(self, kind: Kind) -> bool {
+    fn strikes(self, kind: DiskOperation) -> bool {
         match self {
             Fault::Device => true,
-            Fault::Full => matches!(kind, Kind::Write | Kind::Make),
-            Fault::ShortWrite => kind == Kind::Write,
-            Fault::Sync => kind == Kind::Sync,
-            Fault::Rename => kind == Kind::Rename,
+            Fault::Full => matches!(kind, DiskOperation::Write | DiskOperation::Make),
+            Fault::ShortWrite => kind == DiskOperation::Write,
+            Fault::Sync => kind == DiskOperation::Sync,
+            Fault::Rename => kind == DiskOperation::Rename,
         }
     }
 }
@@ -72,7 +72,7 @@ pub struct Failure {
 }
 
 /// Told of a file or folder whose sync failed.
-pub type OnLost = Arc<dyn Fn(&Path) + Send + Sync>;
+pub type LostSyncHandler = Arc<dyn Fn(&Path) + Send + Sync>;
 
 /// A disk that passes on to another, and fails when told to.
 #[derive(Clone)]
@@ -83,19 +83,19 @@ pub struct FaultyDisk {
 
 struct Plan {
     state: Mutex<PlanState>,
-    on_lost: OnLost,
+    on_lost: LostSyncHandler,
 }
 
 #[derive(Default)]
 struct PlanState {
     failure: Option<Failure>,
     operations: u64,
-    struck: u64,
+    failed_count: u64,
 }
 
 /// What faults tell apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DiskOperation {
     Read,
     Write,
     Make,
@@ -106,27 +106,27 @@ enum Kind {
 
 impl Plan {
     /// Counts an operation; the fault that happens to it, if one does.
-    fn strike(&self, kind: Kind) -> Option<Fault> {
+    fn strike(&self, kind: DiskOperation) -> Option<Fault> {
         let mut state = self.state.lock();
         let number = state.operations;
         state.operations += 1;
         let failure = state
             .failure
             .filter(|failure| number >= failure.at && failure.fault.strikes(kind))?;
-        state.struck += 1;
+        state.failed_count += 1;
         if !failure.forever {
             state.failure = None;
         }
         Some(failure.fault)
     }
 
-    fn check(&self, kind: Kind) -> io::Result<()> {
+    fn check(&self, kind: DiskOperation) -> io::Result<()> {
         self.strike(kind).map_or(Ok(()), |fault| Err(fault.error()))
     }
 
     /// Writes all, or as much as the fault lets through.
     fn write(&self, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
-        match self.strike(Kind::Write) {
+        match self.strike(DiskOperation::Write) {
             None => write(bytes),
             Some(Fault::ShortWrite) => {
                 write(&bytes[..bytes.len() / 2])?;
@@ -137,7 +137,7 @@ impl Plan {
     }
 
     fn sync(&self, path: &Path, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        match self.strike(Kind::Sync) {
+        match self.strike(DiskOperation::Sync) {
             None => sync(),
             Some(fault) => {
                 (self.on_lost)(path);
@@ -150,7 +150,7 @@ impl Plan {
 impl FaultyDisk {
     /// A disk without faults over `inner`. `on_lost` is told of what a failed sync concerned, and may
     /// drop there what was not durable.
-    pub fn new(inner: Arc<dyn Disk>, on_lost: OnLost) -> FaultyDisk {
+    pub fn new(inner: Arc<dyn Disk>, on_lost: LostSyncHandler) -> FaultyDisk {
         let state = Mutex::default();
         FaultyDisk {
             inner,
@@ -173,7 +173,7 @@ impl FaultyDisk {
 
     /// How many operations failed since it was armed.
     pub fn struck(&self) -> u64 {
-        self.plan.state.lock().struck
+        self.plan.state.lock().failed_count
     }
 }
 
@@ -185,17 +185,17 @@ impl fmt::Debug for FaultyDisk {
 
 impl Disk for FaultyDisk {
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.inner.exists(path)
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.inner.len(path)
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        self.plan.check(Kind::Make)?;
+        self.plan.check(DiskOperation::Make)?;
         self.inner.create_folder(path)
     }
 
@@ -204,14 +204,17 @@ impl Disk for FaultyDisk {
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.inner.names(folder)
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
-        let made = !self.inner.exists(path)?;
-        self.plan
-            .check(if made { Kind::Make } else { Kind::Read })?;
+        let is_new = !self.inner.exists(path)?;
+        self.plan.check(if is_new {
+            DiskOperation::Make
+        } else {
+            DiskOperation::Read
+        })?;
         Ok(Box::new(FaultyFile {
             file: self.inner.open(path)?,
             path: path.to_path_buf(),
@@ -220,7 +223,7 @@ impl Disk for FaultyDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
-        self.plan.check(Kind::Make)?;
+        self.plan.check(DiskOperation::Make)?;
         Ok(Box::new(FaultyNewFile {
             file: self.inner.create(path)?,
             path: path.to_path_buf(),
@@ -229,22 +232,22 @@ impl Disk for FaultyDisk {
     }
 
     fn map(&self, path: &Path) -> io::Result<PartBytes> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.inner.map(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.plan.check(Kind::Rename)?;
+        self.plan.check(DiskOperation::Rename)?;
         self.inner.rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.plan.check(Kind::Remove)?;
+        self.plan.check(DiskOperation::Remove)?;
         self.inner.remove(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.inner.lock(path)
     }
 }
@@ -264,19 +267,22 @@ impl fmt::Debug for Plan {
 
 impl RandomAccessFile for FaultyFile {
     fn len(&self) -> io::Result<u64> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.file.len()
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let grows = len > self.file.len()?;
-        self.plan
-            .check(if grows { Kind::Make } else { Kind::Remove })?;
+        self.plan.check(if grows {
+            DiskOperation::Make
+        } else {
+            DiskOperation::Remove
+        })?;
         self.file.set_len(len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.plan.check(Kind::Read)?;
+        self.plan.check(DiskOperation::Read)?;
         self.file.read(offset, out)
     }
 

@@ -50,7 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Crash(args) => crash::run(&args)?,
         Suite::Damage(args) => damage::run(&args)?,
         Suite::Look(args) => {
-            damage::look(&args)?;
+            damage::observe(&args)?;
             return Ok(ExitCode::SUCCESS);
         }
         Suite::Faults(args) => faults::run(&args)?,

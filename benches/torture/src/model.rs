@@ -46,7 +46,7 @@ pub struct Edit {
 }
 
 /// What a document says of concepts, by normalised name, and of relations.
-pub type Said = (
+pub type Contributions = (
     BTreeMap<String, ConceptContribution>,
     BTreeMap<RelationName, RelationContribution>,
 );
@@ -119,7 +119,7 @@ impl Model {
             Change::Put { document, .. } => {
                 let new = change.document(self.space);
                 let old = self.documents.get(&document);
-                let stored = Document::stored(new, old.map(Arc::as_ref));
+                let stored = Document::from_new(new, old.map(Arc::as_ref));
                 self.documents.insert(document, Arc::new(stored));
             }
             Change::Delete { document } => {
@@ -150,7 +150,7 @@ impl Model {
                 if let Some(document) = self.documents.get_mut(&document) {
                     let document = Arc::make_mut(document);
                     let (concepts, relations) = change.graph(document.chunks.len() as u32);
-                    document.say(concepts, relations);
+                    document.set_contributions(concepts, relations);
                 }
             }
         }
@@ -173,7 +173,7 @@ impl Model {
         };
         let from = self.resolve(NAMES[usize::from(from)], None);
         let to = self.resolve(NAMES[usize::from(to)], None);
-        let speaks = |number: &u8| self.said(*number).0.contains_key(&from);
+        let speaks = |number: &u8| self.contributions(*number).0.contains_key(&from);
         let mut speaking: BTreeSet<u8> = self.documents.keys().copied().filter(speaks).collect();
         if speaking.is_empty() || self.leads(&to, &from) {
             return None;
@@ -227,77 +227,90 @@ impl Model {
     }
 
     /// What counts as said by a document.
-    pub fn said(&self, number: u8) -> Said {
-        let (mut concepts, mut relations) = Said::default();
+    pub fn contributions(&self, number: u8) -> Contributions {
+        let (mut concepts, mut relations) = Contributions::default();
         let document = &self.documents[&number];
-        for (name, said) in &document.concepts {
+        for (name, contribution) in &document.concepts {
             let counted = self.resolve(name, Some(number));
             let entry: &mut ConceptContribution = concepts.entry(counted.clone()).or_default();
             if entry.name.is_empty() || counted == *name {
                 entry.name = if counted == *name {
-                    said.name.clone()
+                    contribution.name.clone()
                 } else {
                     counted.clone()
                 };
             }
-            let kinds = [&entry.kind, &said.kind]
+            let kinds = [&entry.kind, &contribution.kind]
                 .into_iter()
                 .filter(|kind| !kind.is_empty());
             entry.kind = kinds.min().cloned().unwrap_or_default();
-            entry.description = longest([&entry.description, &said.description].into_iter());
-            let all = entry.synonyms.iter().chain(&said.synonyms).chain([name]);
+            entry.description =
+                longest([&entry.description, &contribution.description].into_iter());
+            let all = entry
+                .synonyms
+                .iter()
+                .chain(&contribution.synonyms)
+                .chain([name]);
             let all: BTreeSet<String> = all.filter(|name| **name != counted).cloned().collect();
             entry.synonyms = all.into_iter().collect();
             let mut mentions: BTreeMap<u32, u32> = entry.mentions.iter().copied().collect();
-            for &(place, count) in &said.mentions {
+            for &(place, count) in &contribution.mentions {
                 *mentions.entry(place).or_default() += count;
             }
             entry.mentions = mentions.into_iter().collect();
         }
-        for ((source, target, kind), said) in &document.relations {
+        for ((source, target, kind), contribution) in &document.relations {
             let [source, target] = [source, target].map(|end| self.resolve(end, Some(number)));
             if source == target {
                 continue;
             }
             let entry: &mut RelationContribution =
                 relations.entry((source, target, kind.clone())).or_default();
-            entry.description = longest([&entry.description, &said.description].into_iter());
-            entry.weight_micro += said.weight_micro;
-            let chunks: BTreeSet<u32> = entry.chunks.iter().chain(&said.chunks).copied().collect();
+            entry.description =
+                longest([&entry.description, &contribution.description].into_iter());
+            entry.weight_micro += contribution.weight_micro;
+            let chunks: BTreeSet<u32> = entry
+                .chunks
+                .iter()
+                .chain(&contribution.chunks)
+                .copied()
+                .collect();
             entry.chunks = chunks.into_iter().collect();
         }
         (concepts, relations)
     }
 
     /// What counts as said by each document.
-    pub fn all_said(&self) -> BTreeMap<u8, Said> {
+    pub fn all_contributions(&self) -> BTreeMap<u8, Contributions> {
         let numbers = self.documents.keys();
-        numbers.map(|&number| (number, self.said(number))).collect()
+        numbers
+            .map(|&number| (number, self.contributions(number)))
+            .collect()
     }
 }
 
 /// Concepts merged from all that counts as said of them.
-pub trait Merged {
+pub trait MergedRecords {
     /// A concept. `ids`: the store's id of each document.
     fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord;
     /// A relation.
     fn relation(&self, name: &RelationName) -> RelationRecord;
 }
 
-impl Merged for BTreeMap<u8, Said> {
+impl MergedRecords for BTreeMap<u8, Contributions> {
     fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord {
-        let mut said: Vec<(u64, &ConceptContribution)> = Vec::new();
+        let mut contributions: Vec<(u64, &ConceptContribution)> = Vec::new();
         for (number, (concepts, _)) in self {
             if let Some(of) = concepts.get(name) {
-                said.push((ids[number], of));
+                contributions.push((ids[number], of));
             }
         }
-        said.sort_by_key(|&(id, _)| id);
-        let all = || said.iter().map(|&(_, of)| of);
+        contributions.sort_by_key(|&(id, _)| id);
+        let all = || contributions.iter().map(|&(_, of)| of);
         let synonyms: BTreeSet<String> = all().flat_map(|of| of.synonyms.clone()).collect();
         let kinds = all().map(|of| &of.kind).filter(|kind| !kind.is_empty());
         ConceptRecord {
-            name: said
+            name: contributions
                 .first()
                 .map(|(_, of)| of.name.clone())
                 .unwrap_or_default(),
@@ -309,20 +322,20 @@ impl Merged for BTreeMap<u8, Said> {
                 .flat_map(|of| &of.mentions)
                 .map(|m| u64::from(m.1))
                 .sum(),
-            document_count: said.len() as u64,
-            first_document: said.first().map(|&(id, _)| id),
+            document_count: contributions.len() as u64,
+            first_document: contributions.first().map(|&(id, _)| id),
         }
     }
 
     fn relation(&self, name: &RelationName) -> RelationRecord {
-        let said = || {
+        let contributions = || {
             self.values()
                 .filter_map(|(_, relations)| relations.get(name))
         };
         RelationRecord {
-            description: longest(said().map(|of| &of.description)),
-            weight_micro: said().map(|of| of.weight_micro).sum(),
-            document_count: said().count() as u64,
+            description: longest(contributions().map(|of| &of.description)),
+            weight_micro: contributions().map(|of| of.weight_micro).sum(),
+            document_count: contributions().count() as u64,
         }
     }
 }
@@ -335,7 +348,7 @@ fn longest<'s>(texts: impl Iterator<Item = &'s String>) -> String {
 
 impl Document {
     /// The document as it is stored in the place of `old`.
-    fn stored(new: NewDocument, old: Option<&Document>) -> Document {
+    fn from_new(new: NewDocument, old: Option<&Document>) -> Document {
         let mut chunks: Vec<ChunkRecord> = new.chunks.iter().map(|c| c.record.clone()).collect();
         let key = |reference: &NewReference| reference.key.clone().unwrap_or_default().to_string();
         let lists: Vec<String> = new.references.iter().map(key).collect();
@@ -355,13 +368,13 @@ impl Document {
         let next_suffix = give_suffixes(&mut chunks, old);
         let mut vectors = BTreeMap::new();
         for (chunk, given) in chunks.iter().zip(&new.chunks) {
-            let kept = old.and_then(|old| old.vectors.get(&chunk.content_hash));
+            let old_vector = old.and_then(|old| old.vectors.get(&chunk.content_hash));
             if let Some(vector) = given.vector.as_ref() {
                 vectors.insert(chunk.content_hash, vector.clone());
-            } else if let Some(kept) = kept {
+            } else if let Some(old_vector) = old_vector {
                 vectors
                     .entry(chunk.content_hash)
-                    .or_insert_with(|| kept.clone());
+                    .or_insert_with(|| old_vector.clone());
             }
         }
         let words = chunks.iter().map(|chunk| {
@@ -398,12 +411,12 @@ impl Document {
             lists,
             cites,
         };
-        document.say(new.concepts, new.relations);
+        document.set_contributions(new.concepts, new.relations);
         document
     }
 
     /// Replaces what it says of concepts and relations.
-    fn say(&mut self, concepts: Vec<NewConcept>, relations: Vec<NewRelation>) {
+    fn set_contributions(&mut self, concepts: Vec<NewConcept>, relations: Vec<NewRelation>) {
         self.concepts.clear();
         self.relations.clear();
         for concept in concepts {
@@ -431,13 +444,17 @@ impl Document {
             self.concepts.entry(end.clone()).or_insert_with(named);
         }
         let name = (relation.source, relation.target, relation.kind);
-        let said = self.relations.entry(name).or_default();
-        if relation.description.len() > said.description.len() {
-            said.description = relation.description;
+        let contribution = self.relations.entry(name).or_default();
+        if relation.description.len() > contribution.description.len() {
+            contribution.description = relation.description;
         }
-        said.weight_micro += (f64::from(relation.weight) * 1e6) as u64;
-        let chunks: BTreeSet<u32> = said.chunks.drain(..).chain(relation.chunks).collect();
-        said.chunks = chunks.into_iter().collect();
+        contribution.weight_micro += (f64::from(relation.weight) * 1e6) as u64;
+        let chunks: BTreeSet<u32> = contribution
+            .chunks
+            .drain(..)
+            .chain(relation.chunks)
+            .collect();
+        contribution.chunks = chunks.into_iter().collect();
     }
 
     /// Whether a chunk has no children.
@@ -469,11 +486,11 @@ fn give_suffixes(chunks: &mut [ChunkRecord], old: Option<&Document>) -> u32 {
     }
     let mut next = old.map_or(0, |old| old.record.next_suffix);
     for chunk in chunks {
-        let kept = free
+        let reused = free
             .get_mut(&chunk.content_hash)
             .and_then(VecDeque::pop_front);
-        chunk.suffix = kept.unwrap_or(next);
-        next += u32::from(kept.is_none());
+        chunk.suffix = reused.unwrap_or(next);
+        next += u32::from(reused.is_none());
     }
     next
 }

@@ -116,7 +116,7 @@ pub fn check(
     notes: &Versions,
     gone: &[(u32, u32)],
 ) -> Result<()> {
-    let check = Check { database, view };
+    let check = NoteCheck { database, view };
     let mut mentions = Mentions::new();
     for (&number, &version) in notes {
         let note = check.note(number, &mut mentions)?;
@@ -146,7 +146,7 @@ pub fn check(
 /// (document's id, chunk's place) -> mentions there, of each concept.
 type Mentions = BTreeMap<ConceptId, BTreeMap<(u64, u32), u32>>;
 
-struct Check<'c> {
+struct NoteCheck<'c> {
     database: &'c Database,
     view: &'c DatabaseSnapshot,
 }
@@ -174,7 +174,7 @@ impl Note {
     }
 }
 
-impl Check<'_> {
+impl NoteCheck<'_> {
     /// Rows of a note agree with each other; adds what it says of concepts to `mentions`.
     fn note(&self, number: u32, mentions: &mut Mentions) -> Result<Note> {
         let rows = self.view.snapshot().rows();
@@ -189,12 +189,12 @@ impl Check<'_> {
         same_text(&record, &String::from_utf8(original)?, &chunks).with_context(|| of.clone())?;
         let concepts = rows.concept_contributions(id)?;
         ensure!(!concepts.is_empty(), "{of} speaks of no concept");
-        for (concept, said) in concepts {
+        for (concept, contribution) in concepts {
             ensure!(
                 rows.concept(concept)?.is_some(),
                 "{of} speaks of a concept that is not there"
             );
-            let places = said
+            let places = contribution
                 .mentions
                 .iter()
                 .map(|&(place, count)| ((id.0, place), count));

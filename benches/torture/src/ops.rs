@@ -157,7 +157,7 @@ impl Change {
             0 => Change::Move {
                 from: source.below(name) as u8,
                 to: source.below(name) as u8,
-                documents: if source.chance(2) {
+                documents: if source.one_in(2) {
                     0
                 } else {
                     source.below(256) as u8
@@ -183,7 +183,7 @@ impl Change {
             _ => Change::Put {
                 document,
                 seed,
-                large: profile.large > 0 && source.chance(profile.large),
+                large: profile.large > 0 && source.one_in(profile.large),
             },
         }
     }
@@ -203,10 +203,10 @@ pub struct Profile {
 impl Op {
     /// Any operation.
     pub fn draw(source: &mut Source<'_>, profile: &Profile) -> Op {
-        if profile.restart > 0 && source.chance(profile.restart) {
+        if profile.restart > 0 && source.one_in(profile.restart) {
             return restart(source);
         }
-        if profile.fault > 0 && source.chance(profile.fault) {
+        if profile.fault > 0 && source.one_in(profile.fault) {
             return Op::Fault(failure(source));
         }
         let seed = source.below(1 << 24);
@@ -250,13 +250,13 @@ fn failure(source: &mut Source<'_>) -> Failure {
     Failure {
         at: u64::from(source.below(60)),
         fault: source.pick(&Fault::ALL),
-        forever: source.chance(2),
+        forever: source.one_in(2),
     }
 }
 
 /// The changes of one writer, most often one.
 fn changes(source: &mut Source<'_>, profile: &Profile) -> Vec<Change> {
-    let more = if source.chance(3) { source.below(4) } else { 0 };
+    let more = if source.one_in(3) { source.below(4) } else { 0 };
     (0..=more).map(|_| Change::draw(source, profile)).collect()
 }
 

@@ -24,7 +24,7 @@ pub fn watch() {
 ///
 /// # Errors
 /// What did.
-pub fn none() -> Result<()> {
+pub fn expect_none() -> Result<()> {
     let seen = std::mem::take(&mut *SEEN.lock());
     ensure!(seen.is_empty(), "a thread panicked: {}", seen.join("; "));
     Ok(())

@@ -80,15 +80,15 @@ pub struct Violation {
 }
 
 /// A report that is being made.
-pub struct Running {
+pub struct ReportBuilder {
     report: Report,
     started: Instant,
 }
 
-impl Running {
+impl ReportBuilder {
     /// Starts the clock.
-    pub fn start(suite: &str, seed: u64) -> Running {
-        Running {
+    pub fn start(suite: &str, seed: u64) -> ReportBuilder {
+        ReportBuilder {
             report: Report {
                 suite: suite.into(),
                 seed,

@@ -8,25 +8,25 @@
 ///
 /// Asks at most `budget` times.
 pub fn shrink<T: Clone>(list: &[T], budget: usize, mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
-    let mut kept = list.to_vec();
-    let mut asked = 0;
-    let mut run = kept.len().div_ceil(2).max(1);
+    let mut remaining = list.to_vec();
+    let mut attempts = 0;
+    let mut run = remaining.len().div_ceil(2).max(1);
     loop {
         let mut at = 0;
         let mut removed = false;
-        while at < kept.len() && asked < budget {
-            let end = (at + run).min(kept.len());
-            let rest = [&kept[..at], &kept[end..]].concat();
-            asked += 1;
+        while at < remaining.len() && attempts < budget {
+            let end = (at + run).min(remaining.len());
+            let rest = [&remaining[..at], &remaining[end..]].concat();
+            attempts += 1;
             if fails(&rest) {
-                kept = rest;
+                remaining = rest;
                 removed = true;
             } else {
                 at = end;
             }
         }
-        if asked >= budget || (run == 1 && !removed) {
-            return kept;
+        if attempts >= budget || (run == 1 && !removed) {
+            return remaining;
         }
         run = if removed && run == 1 {
             1

@@ -198,16 +198,16 @@ impl SimDisk {
     pub fn crash_image(&self, source: &mut Source<'_>) -> SimDisk {
         let state = self.shared.state.lock();
         let mut image = State::default();
-        let fate = Fate::draw(source);
+        let fate = CrashOutcome::draw(source);
         survive(&state, Path::new("/"), fate, source, &mut image);
-        SimDisk::of(image)
+        SimDisk::from_state(image)
     }
 
     /// A disk as the death of the process at this instant leaves it: all that was written is seen,
     /// durable or not as before. Locks are gone.
     pub fn kill_image(&self) -> SimDisk {
         let state = self.shared.state.lock();
-        SimDisk::of(State {
+        SimDisk::from_state(State {
             locked: BTreeSet::new(),
             operations: 0,
             ..state.clone()
@@ -228,7 +228,7 @@ impl SimDisk {
         }
     }
 
-    fn of(state: State) -> SimDisk {
+    fn from_state(state: State) -> SimDisk {
         SimDisk {
             shared: Arc::new(Shared {
                 state: Mutex::new(state),
@@ -265,13 +265,13 @@ impl fmt::Debug for SimDisk {
 /// How likely an unsynced change survives a power failure. Extremes are drawn often: they are what
 /// most real failures look like.
 #[derive(Clone, Copy)]
-enum Fate {
+enum CrashOutcome {
     None,
     All,
     /// Percent of changes, and of those how many are torn.
     Some {
-        kept: u32,
-        torn: u32,
+        kept_percent: u32,
+        torn_percent: u32,
     },
     /// All before a point in time, nothing after.
     Prefix {
@@ -279,23 +279,35 @@ enum Fate {
     },
 }
 
-impl Fate {
-    fn draw(source: &mut Source<'_>) -> Fate {
+impl CrashOutcome {
+    fn draw(source: &mut Source<'_>) -> CrashOutcome {
         match source.below(8) {
-            0 => Fate::None,
-            1 => Fate::All,
-            2 => Fate::Prefix {
+            0 => CrashOutcome::None,
+            1 => CrashOutcome::All,
+            2 => CrashOutcome::Prefix {
                 percent: source.below(101),
             },
-            3 => Fate::Some { kept: 5, torn: 20 },
-            4 => Fate::Some { kept: 95, torn: 20 },
-            5 => Fate::Some { kept: 90, torn: 0 },
-            _ => Fate::Some { kept: 50, torn: 20 },
+            3 => CrashOutcome::Some {
+                kept_percent: 5,
+                torn_percent: 20,
+            },
+            4 => CrashOutcome::Some {
+                kept_percent: 95,
+                torn_percent: 20,
+            },
+            5 => CrashOutcome::Some {
+                kept_percent: 90,
+                torn_percent: 0,
+            },
+            _ => CrashOutcome::Some {
+                kept_percent: 50,
+                torn_percent: 20,
+            },
         }
     }
 
     /// How much of the change at `place` of `count` survives.
-    fn of(self, place: usize, count: usize, source: &mut Source<'_>) -> Survival {
+    fn survival(self, place: usize, count: usize, source: &mut Source<'_>) -> Survival {
         let keep = |keep| {
             if keep {
                 Survival::Whole
@@ -304,15 +316,18 @@ impl Fate {
             }
         };
         match self {
-            Fate::None => Survival::Lost,
-            Fate::All => Survival::Whole,
-            Fate::Prefix { percent } => keep(place * 100 < count * percent as usize),
-            Fate::Some { kept, torn } => {
-                let kept = source.below(100) < kept;
-                if kept && torn > 0 && source.below(100) < torn {
+            CrashOutcome::None => Survival::Lost,
+            CrashOutcome::All => Survival::Whole,
+            CrashOutcome::Prefix { percent } => keep(place * 100 < count * percent as usize),
+            CrashOutcome::Some {
+                kept_percent,
+                torn_percent,
+            } => {
+                let is_kept = source.below(100) < kept_percent;
+                if is_kept && torn_percent > 0 && source.below(100) < torn_percent {
                     Survival::Torn
                 } else {
-                    keep(kept)
+                    keep(is_kept)
                 }
             }
         }
@@ -327,7 +342,7 @@ enum Survival {
 }
 
 /// Copies what survives of a folder and all below it.
-fn survive(from: &State, path: &Path, fate: Fate, source: &mut Source<'_>, to: &mut State) {
+fn survive(from: &State, path: &Path, fate: CrashOutcome, source: &mut Source<'_>, to: &mut State) {
     let Some(folder) = from.folders.get(path) else {
         return;
     };
@@ -335,7 +350,7 @@ fn survive(from: &State, path: &Path, fate: Fate, source: &mut Source<'_>, to: &
     let count = folder.unsynced.len();
     for (place, change) in folder.unsynced.iter().enumerate() {
         // A name is never torn.
-        if fate.of(place, count, source) != Survival::Lost {
+        if fate.survival(place, count, source) != Survival::Lost {
             change.apply(&mut names);
         }
     }
@@ -362,10 +377,10 @@ fn survive(from: &State, path: &Path, fate: Fate, source: &mut Source<'_>, to: &
 }
 
 /// What survives of a file's bytes.
-fn surviving_content(inode: &Inode, fate: Fate, source: &mut Source<'_>) -> Content {
+fn surviving_content(inode: &Inode, fate: CrashOutcome, source: &mut Source<'_>) -> Content {
     match fate {
-        Fate::None => return inode.durable.clone(),
-        Fate::All if !inode.tainted => return inode.seen.clone(),
+        CrashOutcome::None => return inode.durable.clone(),
+        CrashOutcome::All if !inode.tainted => return inode.seen.clone(),
         _ => {}
     }
     let mut left = inode.durable.clone();
@@ -374,7 +389,7 @@ fn surviving_content(inode: &Inode, fate: Fate, source: &mut Source<'_>) -> Cont
     let count = inode.unsynced.len();
     for (place, change) in inode.unsynced.iter().enumerate() {
         seen.apply(change);
-        let survival = fate.of(place, count, source);
+        let survival = fate.survival(place, count, source);
         match (change, survival) {
             (_, Survival::Lost) => {}
             (Change::SetLen(len), _) => left.set_len(*len),
@@ -395,7 +410,7 @@ fn tear(left: &mut Content, seen: &Content, offset: u64, len: u64, source: &mut 
     let mut at = offset;
     while at < end {
         let next = ((at / SECTOR_LEN + 1) * SECTOR_LEN).min(end);
-        if source.chance(2) {
+        if source.one_in(2) {
             left.copy(seen, at, next - at);
         }
         at = next;
@@ -760,10 +775,10 @@ mod tests {
     fn a_lock_is_refused_while_it_is_held_and_gone_in_an_image() {
         let disk = SimDisk::new();
         let path = Path::new("/LOCK");
-        let held = disk.lock(path).unwrap();
-        assert!(held.is_some() && disk.lock(path).unwrap().is_none());
+        let lock = disk.lock(path).unwrap();
+        assert!(lock.is_some() && disk.lock(path).unwrap().is_none());
         assert!(disk.kill_image().lock(path).unwrap().is_some());
-        drop(held);
+        drop(lock);
         assert!(disk.lock(path).unwrap().is_some());
     }
 }

@@ -45,7 +45,7 @@ impl<'b> Source<'b> {
     }
 
     /// True once in `end` times.
-    pub fn chance(&mut self, end: u32) -> bool {
+    pub fn one_in(&mut self, end: u32) -> bool {
         self.below(end) == 0
     }
 
@@ -65,9 +65,8 @@ impl<'b> Source<'b> {
 
 /// The number that the next bytes make.
 fn take(bytes: &mut &[u8], count: usize) -> u32 {
-    let (taken, rest) = bytes.split_at(count.min(bytes.len()));
+    let (head, rest) = bytes.split_at(count.min(bytes.len()));
     *bytes = rest;
-    taken
-        .iter()
+    head.iter()
         .fold(0, |number, &byte| number << 8 | u32::from(byte))
 }

@@ -19,7 +19,7 @@ use locidb::{
 };
 use parking_lot::Mutex;
 
-use crate::check::Check;
+use crate::check::ModelCheck;
 use crate::documents::{self, DIM};
 use crate::faulty::{Failure, Fault, FaultyDisk};
 use crate::model::{Edit, Model, space_name};
@@ -35,7 +35,7 @@ pub const INLINE_LEN_MAX: usize = 16 << 10;
 pub const FOLDER: &str = "/store";
 
 /// Views that are held at most.
-const HELD_MAX: usize = 3;
+const RETAINED_VIEWS_MAX: usize = 3;
 
 /// A state that a crash may leave, and which of the writers at work it holds.
 #[derive(Clone, Debug)]
@@ -57,11 +57,11 @@ pub struct World {
     database: Option<Database>,
     model: Arc<Model>,
     expected: Expected,
-    held: VecDeque<Held>,
+    retained_views: VecDeque<RetainedView>,
     /// Counts disks: a view of an earlier one locks nothing here.
     disks: u64,
     /// The faults that struck, by disk: a view outlives its disk, and what happened to it.
-    struck: BTreeMap<u64, Fault>,
+    faults_by_disk: BTreeMap<u64, Fault>,
     hook: Option<Hook>,
     source: Source<'static>,
     /// What was done so far.
@@ -69,7 +69,7 @@ pub struct World {
 }
 
 /// A view that is held, beside what it must show.
-struct Held {
+struct RetainedView {
     view: Arc<DatabaseSnapshot>,
     model: Arc<Model>,
     disk: u64,
@@ -112,9 +112,9 @@ impl World {
             database: None,
             model: Arc::default(),
             expected,
-            held: VecDeque::new(),
+            retained_views: VecDeque::new(),
             disks: 0,
-            struck: BTreeMap::new(),
+            faults_by_disk: BTreeMap::new(),
             hook: None,
             source: Source::seeded(seed),
             tally: Tally::default(),
@@ -139,22 +139,22 @@ impl World {
             Op::Flush => {
                 let flushed = self.database()?.flush();
                 if self.succeeded(flushed)? {
-                    self.only_model();
+                    self.expect_only_model();
                 }
             }
             Op::Failing(changes) => self.failing(changes)?,
             Op::Writers(changes) => self.writers(changes)?,
             Op::Search { seed } => {
-                self.check(|check, _| check.some(&mut Source::seeded(u64::from(*seed))))?
+                self.check(|check, _| check.check_sample(&mut Source::seeded(u64::from(*seed))))?
             }
             Op::CheckAll => self.check_all()?,
             Op::Settle => self.upkeep(Database::wait_for_merges)?,
             Op::Compact => self.compact()?,
             Op::Finish => self.finish()?,
             Op::Space(space) => self.switch(*space)?,
-            Op::HoldView => self.hold()?,
+            Op::HoldView => self.retain_view()?,
             Op::CheckViews => self.check_views()?,
-            Op::DropView => drop(self.held.pop_front()),
+            Op::DropView => drop(self.retained_views.pop_front()),
             Op::PowerFailure { seed } => {
                 let image = self.disk.crash_image(&mut Source::seeded(u64::from(*seed)));
                 self.restart(image)?;
@@ -164,7 +164,7 @@ impl World {
             Op::Fault(failure) => self.arm(*failure),
         }
         self.look_for_faults()?;
-        panics::none()
+        panics::expect_none()
     }
 
     /// The disk as it is.
@@ -180,11 +180,15 @@ impl World {
     /// Compares everything with the model, and the store's figures with a recount of them.
     pub fn check_all(&mut self) -> Result<()> {
         // A read that a fault fails is a finding, too.
-        let is_struck = self.struck.contains_key(&self.disks);
+        let is_struck = self.faults_by_disk.contains_key(&self.disks);
         self.check(|check, database| {
-            check.all()?;
+            check.check_all()?;
             recounts(database)?;
-            if is_struck { Ok(()) } else { sound(database) }
+            if is_struck {
+                Ok(())
+            } else {
+                verify_integrity(database)
+            }
         })
     }
 
@@ -193,22 +197,26 @@ impl World {
     }
 
     /// Compares by `compare`. While a device fails for ever, reads may fail with it.
-    fn check(&mut self, compare: impl FnOnce(&Check<'_>, &Database) -> Result<()>) -> Result<()> {
+    fn check(
+        &mut self,
+        compare: impl FnOnce(&ModelCheck<'_>, &Database) -> Result<()>,
+    ) -> Result<()> {
         self.tally.checks += 1;
         let database = self.database()?;
         let view = database.snapshot();
-        let compared = Check::new(&view, &self.model).and_then(|check| compare(&check, database));
+        let compared =
+            ModelCheck::new(&view, &self.model).and_then(|check| compare(&check, database));
         match compared {
-            Err(error) => self.refused(self.disks, error),
+            Err(error) => self.tolerate_refusal(self.disks, error),
             Ok(()) => Ok(()),
         }
     }
 
     /// A search that a disk refused after a fault. Only a device that fails altogether may do so; other
     /// refusals are counted, and the suite that promises searches says so.
-    fn refused(&mut self, disk: u64, error: anyhow::Error) -> Result<()> {
-        self.note_faults();
-        match self.struck.get(&disk) {
+    fn tolerate_refusal(&mut self, disk: u64, error: anyhow::Error) -> Result<()> {
+        self.record_faults();
+        match self.faults_by_disk.get(&disk) {
             Some(fault) if is_of_the_disk(&error) => {
                 self.tally.refused += u64::from(*fault != Fault::Device);
                 Ok(())
@@ -219,7 +227,7 @@ impl World {
 
     fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
         let next = Arc::new(self.model.after(changes));
-        self.may_become(0, &next);
+        self.add_expected_state(0, &next);
         let steps = steps(&self.model, changes);
         let written = self
             .database()?
@@ -227,7 +235,7 @@ impl World {
         if self.succeeded(written)? {
             self.model = next;
             if durability == Durability::Immediate {
-                self.only_model();
+                self.expect_only_model();
             }
             self.check(|_, _| Ok(()))?;
         }
@@ -256,7 +264,7 @@ impl World {
             let with: Vec<Change> = with.map(|place| changes[place]).collect();
             Arc::new(before.after(&with))
         };
-        (1..all).for_each(|writers| self.may_become(writers, &of(writers)));
+        (1..all).for_each(|writers| self.add_expected_state(writers, &of(writers)));
         let (database, expected) = (self.database()?, &self.expected);
         let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
             let writers = changes.iter().enumerate().map(|(place, change)| {
@@ -283,13 +291,13 @@ impl World {
         if let Some(error) = results.into_iter().find_map(Result::err) {
             return self.succeeded(Err::<(), _>(error)).map(drop);
         }
-        self.only_model();
+        self.expect_only_model();
         self.check(|_, _| Ok(()))
     }
 
     fn switch(&mut self, space: Option<u8>) -> Result<()> {
         let next = Arc::new(self.model.in_space(space));
-        self.may_become(0, &next);
+        self.add_expected_state(0, &next);
         let database = self.database()?;
         let switched = match space {
             Some(space) => database.use_provided_vectors(&space_name(space), DIM),
@@ -300,7 +308,7 @@ impl World {
             let committed = self.model.space != space;
             self.model = next;
             if committed {
-                self.only_model();
+                self.expect_only_model();
             }
             self.check(|_, _| Ok(()))?;
         }
@@ -335,12 +343,12 @@ impl World {
         self.check(|_, _| Ok(()))
     }
 
-    fn hold(&mut self) -> Result<()> {
-        if self.held.len() == HELD_MAX {
-            self.held.pop_front();
+    fn retain_view(&mut self) -> Result<()> {
+        if self.retained_views.len() == RETAINED_VIEWS_MAX {
+            self.retained_views.pop_front();
         }
         let view = self.database()?.snapshot();
-        self.held.push_back(Held {
+        self.retained_views.push_back(RetainedView {
             view,
             model: Arc::clone(&self.model),
             disk: self.disks,
@@ -350,14 +358,14 @@ impl World {
 
     fn check_views(&mut self) -> Result<()> {
         let mut compared = Vec::new();
-        for Held { view, model, disk } in &self.held {
+        for RetainedView { view, model, disk } in &self.retained_views {
             self.tally.checks += 1;
-            let result = Check::new(view, model).and_then(|check| check.all());
+            let result = ModelCheck::new(view, model).and_then(|check| check.check_all());
             compared.push((*disk, result));
         }
         for (disk, result) in compared {
             if let Err(error) = result {
-                self.refused(disk, error.context("in a view that is held"))?;
+                self.tolerate_refusal(disk, error.context("in a view that is held"))?;
             }
         }
         Ok(())
@@ -373,7 +381,7 @@ impl World {
     }
 
     fn replace_disk(&mut self, disk: SimDisk) {
-        self.note_faults();
+        self.record_faults();
         self.disk.set_hook(None);
         self.faults = over(&disk, self.source.seed());
         self.disk = disk;
@@ -384,19 +392,24 @@ impl World {
     fn reopen(&mut self) -> Result<()> {
         self.database = None;
         if self.faults.struck() == 0 {
-            self.only_model();
+            self.expect_only_model();
         }
-        if self.held.iter().any(|held| held.disk == self.disks) {
+        if self
+            .retained_views
+            .iter()
+            .any(|retained| retained.disk == self.disks)
+        {
             match Database::open_with(FOLDER, &self.options()) {
                 Err(Error::Store(StoreError::Locked { .. })) => {}
                 Err(_) if self.faults.struck() > 0 => {}
                 Err(error) => bail!("a store that is still read: {error}"),
                 Ok(_) => bail!("a store that is still read was opened"),
             }
-            self.held.retain(|held| held.disk != self.disks);
+            self.retained_views
+                .retain(|retained| retained.disk != self.disks);
         }
         // A fault stays with its disk.
-        if self.armed.is_none() && self.source.chance(2) {
+        if self.armed.is_none() && self.source.one_in(2) {
             let image = self.disk.crash_image(&mut self.source);
             return self.restart(image);
         }
@@ -434,24 +447,24 @@ impl World {
         let view = self.database()?.snapshot();
         let states = self.expected.lock().clone();
         let mut source = Source::seeded(self.source.seed());
-        self.model = recovered(&view, &states)?;
+        self.model = find_recovered_state(&view, &states)?;
         drop(view);
-        self.only_model();
-        if source.chance(3) {
+        self.expect_only_model();
+        if source.one_in(3) {
             self.check_all()
         } else {
             self.check(|check, database| {
-                check.some(&mut source)?;
+                check.check_sample(&mut source)?;
                 recounts(database)
             })
         }
     }
 
-    fn note_faults(&mut self) {
+    fn record_faults(&mut self) {
         if self.faults.struck() > 0
             && let Some(fault) = self.fault
         {
-            self.struck.insert(self.disks, fault);
+            self.faults_by_disk.insert(self.disks, fault);
         }
     }
 
@@ -463,19 +476,19 @@ impl World {
 
     fn disarm(&mut self) {
         self.tally.faults += self.faults.struck();
-        self.note_faults();
+        self.record_faults();
         self.armed = None;
         self.faults.arm(None);
     }
 
     /// From now on a crash may leave `model` too.
-    fn may_become(&self, writers: u8, model: &Arc<Model>) {
+    fn add_expected_state(&self, writers: u8, model: &Arc<Model>) {
         let model = Arc::clone(model);
         self.expected.lock().push(State { writers, model });
     }
 
     /// From now on a crash leaves the model and nothing else.
-    fn only_model(&self) {
+    fn expect_only_model(&self) {
         let model = Arc::clone(&self.model);
         *self.expected.lock() = vec![State { writers: 0, model }];
     }
@@ -496,11 +509,11 @@ impl World {
             return Ok(());
         }
         let mut source = Source::seeded(self.source.seed());
-        self.check(|check, _| check.some(&mut source))
+        self.check(|check, _| check.check_sample(&mut source))
             .context("after a fault")?;
         match self.database()?.flush() {
             Ok(()) => {
-                self.only_model();
+                self.expect_only_model();
                 if self.armed.is_some_and(|armed| !armed.forever) {
                     self.disarm();
                 }
@@ -516,10 +529,10 @@ impl World {
             matches!(again, Err(Error::Store(StoreError::ReadOnly(_)))),
             "a store that was read-only answers a write with {again:?}"
         );
-        self.check(|check, _| check.some(&mut source))
+        self.check(|check, _| check.check_sample(&mut source))
             .context("when read-only")?;
         self.disarm();
-        let image = if source.chance(2) {
+        let image = if source.one_in(2) {
             self.disk.kill_image()
         } else {
             self.disk.crash_image(&mut source)
@@ -531,7 +544,7 @@ impl World {
 /// A disk with faults over `disk`. What a failed sync concerned is dropped, or read until a crash.
 fn over(disk: &SimDisk, seed: u64) -> FaultyDisk {
     let (lossy, source) = (disk.clone(), Mutex::new(Source::seeded(seed)));
-    let on_lost = move |path: &Path| lossy.lose_unsynced(path, source.lock().chance(2));
+    let on_lost = move |path: &Path| lossy.lose_unsynced(path, source.lock().one_in(2));
     FaultyDisk::new(Arc::new(disk.clone()), Arc::new(on_lost))
 }
 
@@ -602,12 +615,12 @@ fn perform(tx: &mut WriteTransaction<'_, '_>, steps: Vec<Step>) -> Result<(), Er
 ///
 /// # Errors
 /// It is in none of them.
-pub fn recovered(view: &DatabaseSnapshot, states: &[State]) -> Result<Arc<Model>> {
+pub fn find_recovered_state(view: &DatabaseSnapshot, states: &[State]) -> Result<Arc<Model>> {
     let mut reasons = Vec::new();
     for state in states.iter().rev() {
         // States may hold the same and differ in what is given out next.
         let edits = view.snapshot().manifest().next_edit.saturating_sub(1);
-        match Check::new(view, &state.model) {
+        match ModelCheck::new(view, &state.model) {
             Ok(_) if edits != state.model.edit_count => {
                 let given = state.model.edit_count;
                 reasons.push(format!(
@@ -641,7 +654,7 @@ pub fn recounts(database: &Database) -> Result<()> {
 ///
 /// # Errors
 /// What it finds.
-pub fn sound(database: &Database) -> Result<()> {
+pub fn verify_integrity(database: &Database) -> Result<()> {
     let mut findings = Vec::new();
     database.check(true, &NoProgress, &mut |finding| findings.push(finding))?;
     // A fault may strike while it reads.

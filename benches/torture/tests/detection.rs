@@ -4,7 +4,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_torture::check::Check;
+use loci_torture::check::ModelCheck;
 use loci_torture::documents::document;
 use loci_torture::faulty::{Failure, Fault, FaultyDisk};
 use loci_torture::model::Model;
@@ -18,12 +18,12 @@ use locidb::{Database, Options, WriteTransaction};
 
 /// A simulated disk that says that everything is synced, and syncs nothing.
 #[derive(Debug)]
-struct Lying(SimDisk);
+struct NonSyncingDisk(SimDisk);
 
 #[derive(Debug)]
 struct LyingFile(Box<dyn RandomAccessFile>);
 
-impl Disk for Lying {
+impl Disk for NonSyncingDisk {
     fn exists(&self, path: &Path) -> std::io::Result<bool> {
         self.0.exists(path)
     }
@@ -110,7 +110,7 @@ fn survives(image: SimDisk) -> bool {
     // What such a disk leaves may be anything, and redb may panic over it.
     let compared = panic::catch_unwind(AssertUnwindSafe(|| {
         let database = Database::open_with(FOLDER, &options)?;
-        Check::new(&database.snapshot(), &expected)?.all()
+        ModelCheck::new(&database.snapshot(), &expected)?.check_all()
     }));
     compared.is_ok_and(|compared| compared.is_ok())
 }
@@ -120,7 +120,7 @@ fn a_disk_that_lies_about_syncs_is_found_out() {
     for lying in [false, true] {
         let disk = SimDisk::new();
         let options = if lying {
-            options(Lying(disk.clone()))
+            options(NonSyncingDisk(disk.clone()))
         } else {
             options(disk.clone())
         };
@@ -161,7 +161,7 @@ fn searches_go_on_after_a_failed_write_where_nothing_is_cached() {
         large: true,
     };
     let (view, model) = (database.snapshot(), Model::default().after(&[large]));
-    Check::new(&view, &model).unwrap().all().unwrap();
+    ModelCheck::new(&view, &model).unwrap().check_all().unwrap();
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_store_that_differs_from_the_model_in_one_word_is_found_out() {
     let view = database.snapshot();
     for (seed, same) in [(1, true), (2, false)] {
         let model = Model::default().after(&[put(seed)]);
-        let compared = Check::new(&view, &model).and_then(|check| check.all());
+        let compared = ModelCheck::new(&view, &model).and_then(|check| check.check_all());
         assert_eq!(compared.is_ok(), same, "{compared:?}");
     }
 }

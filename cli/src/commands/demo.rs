@@ -111,7 +111,7 @@ impl Progress for ProgressPrinter {
 }
 
 impl Reporter for ProgressPrinter {
-    fn outcome(&self, outcome: &Outcome) {
+    fn report_outcome(&self, outcome: &Outcome) {
         if self.out.json {
             return;
         }

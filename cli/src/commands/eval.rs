@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use loci_benches::eval::{self, Asked, Comparison, Evaluation, LostInTheMiddle, Timing};
+use loci_benches::eval::{self, Comparison, Evaluation, LostInTheMiddle, StrategyRun, Timing};
 use loci_benches::folder::Folder;
 use loci_benches::load::{self, Embedder};
 use loci_benches::metrics::Judgements;
@@ -115,7 +115,7 @@ fn ask_side(
     template: &SearchRequest,
     set: &Options,
     has_given_vectors: bool,
-) -> anyhow::Result<Asked> {
+) -> anyhow::Result<StrategyRun> {
     let settings = database.settings()?;
     let template = options::apply_over(&settings, template, set).map_err(locidb::Error::from)?;
     Ok(eval::ask(database, folder, &template, has_given_vectors)?)
@@ -124,7 +124,7 @@ fn ask_side(
 impl EvalReport {
     fn add_evaluation(
         &mut self,
-        answers: &Asked,
+        answers: &StrategyRun,
         set: &Options,
         out: &Printer,
     ) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use loci_ingest::exchange::{Neo4j, cypher, graphml};
+use loci_ingest::exchange::{Neo4jImport, cypher, graphml};
 use loci_ingest::import::{self, ImportError};
 use locidb::Database;
 use locidb::storage::DocumentKey;
@@ -54,7 +54,7 @@ pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<Comman
         b"TAB" | b"\\t" => b'\t',
         _ => return Err(UsageError("--delimiter takes one character, or TAB".into()).into()),
     };
-    let mut graph = Neo4j::default();
+    let mut graph = Neo4jImport::default();
     let groups = [&args.all, &args.nodes, &args.relationships];
     for files in groups.into_iter().flatten() {
         let paths: Vec<PathBuf> = files.split(',').map(PathBuf::from).collect();
@@ -73,7 +73,7 @@ pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<Comman
     drop(bar);
     database.close();
     match imported {
-        Err(error @ ImportError::Taken(_)) => {
+        Err(error @ ImportError::KeyConflict(_)) => {
             note!("loci: {error}");
             return Ok(CommandStatus::Wrong);
         }

@@ -9,7 +9,7 @@ use loci_ingest::captions::CaptionCommand;
 use loci_ingest::chunk::Chunking;
 use loci_ingest::documents::Kind;
 use loci_ingest::pipeline::{
-    self, IngestOptions, Outcome, Reporter, Status, Summary, WatchOptions,
+    self, IngestOptions, IngestSummary, Outcome, Reporter, Status, WatchOptions,
 };
 use locidb::Progress;
 use locidb::storage::records::EmbedLevels;
@@ -71,7 +71,7 @@ fn watching(args: &Ingest) -> anyhow::Result<Option<WatchOptions>> {
     let every =
         every.ok_or_else(|| UsageError(format!("--watch {seconds}: give seconds above 0")))?;
     Ok(Some(WatchOptions {
-        every,
+        interval: every,
         delete: args.delete,
     }))
 }
@@ -89,7 +89,7 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     if args.key.is_some() && args.paths.len() != 1 {
         return Err(UsageError("--key names one document: give one file".into()).into());
     }
-    let captioner = args.caption_command.as_deref().map(CaptionCommand::of);
+    let captioner = args.caption_command.as_deref().map(CaptionCommand::parse);
     let captioner = captioner
         .transpose()
         .map_err(|error| UsageError(format!("--caption-command: {error}")))?;
@@ -134,7 +134,7 @@ impl Progress for Print {
 }
 
 impl Reporter for Print {
-    fn outcome(&self, outcome: &Outcome) {
+    fn report_outcome(&self, outcome: &Outcome) {
         let line = if self.out.json {
             serde_json::to_string(outcome).map_err(io::Error::other)
         } else {
@@ -174,11 +174,11 @@ fn line_of(outcome: &Outcome) -> String {
     lines
 }
 
-fn summary_line(summary: &Summary, json: bool) -> anyhow::Result<String> {
+fn summary_line(summary: &IngestSummary, json: bool) -> anyhow::Result<String> {
     if json {
         return Ok(serde_json::to_string(&json!({ "summary": summary }))?);
     }
-    let Summary {
+    let IngestSummary {
         added,
         updated,
         unchanged,

@@ -322,7 +322,7 @@ mod tests {
             (
                 "an ox, and far away a red fox runs",
                 &[(3, 5), (22, 25), (26, 29)],
-                "… ay a «red» «fox» runs",
+                "…  away a «red» «fox» runs",
             ),
             (
                 "oxen are here, and nothing but grass",

@@ -15,7 +15,7 @@ use crate::cues::year::year;
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::warnings::{Warnings, counted};
+use crate::warnings::{Warnings, count_noun};
 use crate::writing::blocks::Blocks;
 
 /// Values of JSON in a file, more or less: each costs memory long before it gives text.
@@ -29,10 +29,10 @@ struct Conversation {
     title: Option<String>,
     created: Option<String>,
     model: Option<String>,
-    said: Vec<Said>,
+    messages: Vec<Message>,
 }
 
-struct Said {
+struct Message {
     speaker: String,
     text: String,
 }
@@ -49,18 +49,18 @@ pub(super) fn parse(source: &str, limits: &Limits) -> Result<ParsedDocument, Par
         let value = value.map_err(|error| malformed(error.to_string()))?;
         count += 1;
         match message(&value) {
-            Some(said) => single.push(said),
+            Some(message) => single.push(message),
             None => {
                 let before = conversations.len();
                 conversations.extend(read(&value));
-                let is_silent = |it: &Conversation| it.said.is_empty();
+                let is_silent = |it: &Conversation| it.messages.is_empty();
                 silent += usize::from(conversations[before..].iter().all(is_silent));
             }
         }
     }
     // Messages one a line are one conversation.
-    conversations.extend((!single.is_empty()).then(|| Conversation::of(None, single)));
-    conversations.retain(|conversation| !conversation.said.is_empty());
+    conversations.extend((!single.is_empty()).then(|| Conversation::new(None, single)));
+    conversations.retain(|conversation| !conversation.messages.is_empty());
     if conversations.is_empty() {
         return Err(malformed("it holds no messages"));
     }
@@ -71,7 +71,7 @@ pub(super) fn parse(source: &str, limits: &Limits) -> Result<ParsedDocument, Par
             "{silent} of {} no message that is read here, and not stored: see docs/guide/ingesting.md for the forms that are",
             match count {
                 1 => "1 value holds".to_owned(),
-                _ => format!("{} hold", counted(count, "value")),
+                _ => format!("{} hold", count_noun(count, "value")),
             }
         ));
         document.warnings = warnings.finish();
@@ -98,7 +98,7 @@ fn write(conversations: &[Conversation], limits: &Limits) -> Result<ParsedDocume
         let heading = match (&conversation.title, conversations.len()) {
             (Some(title), _) => one_line(title),
             (None, 1) => String::new(),
-            (None, _) => cut_short(&conversation.said[0].text),
+            (None, _) => cut_short(&conversation.messages[0].text),
         };
         if !heading.is_empty() {
             let start = out.add(&heading)?;
@@ -108,8 +108,8 @@ fn write(conversations: &[Conversation], limits: &Limits) -> Result<ParsedDocume
                 Vec::new(),
             )?;
         }
-        for said in &conversation.said {
-            out.turn(said)?;
+        for message in &conversation.messages {
+            out.turn(message)?;
         }
     }
     document.text = out.text;
@@ -135,11 +135,11 @@ impl Out<'_> {
         Ok(start)
     }
 
-    fn turn(&mut self, said: &Said) -> Result<(), ParseError> {
-        let mut blocks = blocks_of(&said.text, self.limits)?;
+    fn turn(&mut self, message: &Message) -> Result<(), ParseError> {
+        let mut blocks = blocks_of(&message.text, self.limits)?;
         if blocks.is_empty() {
             // Nothing that shows by the rules of Markdown was said all the same.
-            let range = 0..said.text.len();
+            let range = 0..message.text.len();
             blocks.push(Block {
                 range,
                 ..Block::default()
@@ -148,12 +148,19 @@ impl Out<'_> {
         let name = if is_prose(&blocks[0]) {
             None
         } else {
-            let name = format!("{}:", said.speaker);
+            let name = format!("{}:", message.speaker);
             let start = self.add(&name)?;
             Some(start..start + name.len())
         };
-        let start = self.add(&said.text)?;
-        push_turn(&mut self.blocks, &said.speaker, name, blocks, start, None)
+        let start = self.add(&message.text)?;
+        push_turn(
+            &mut self.blocks,
+            &message.speaker,
+            name,
+            blocks,
+            start,
+            None,
+        )
     }
 }
 
@@ -180,7 +187,7 @@ fn cut_short(text: &str) -> String {
 }
 
 impl Conversation {
-    fn of(object: Option<&Object>, said: Vec<Said>) -> Conversation {
+    fn new(object: Option<&Object>, messages: Vec<Message>) -> Conversation {
         let fact = |names: &[&str]| names.iter().find_map(|name| plain(object?.get(*name)?));
         let question = fact(&["question_id"]).map(|id| format!("Question {id}"));
         Conversation {
@@ -189,7 +196,7 @@ impl Conversation {
                 .or(question),
             created: object.and_then(created),
             model: fact(&["model", "model_id"]),
-            said,
+            messages,
         }
     }
 }
@@ -198,12 +205,12 @@ impl Conversation {
 fn read(value: &Value) -> Vec<Conversation> {
     match value {
         Value::Array(list) if list.iter().any(|value| message(value).is_some()) => {
-            vec![Conversation::of(None, messages(list))]
+            vec![Conversation::new(None, messages(list))]
         }
         Value::Array(list) => {
             let inner = list.iter().filter(|value| !value.is_array());
             let nested = list.iter().filter_map(Value::as_array);
-            let of_nested = nested.map(|list| Conversation::of(None, messages(list)));
+            let of_nested = nested.map(|list| Conversation::new(None, messages(list)));
             inner.flat_map(read).chain(of_nested).collect()
         }
         Value::Object(object) => read_object(object),
@@ -213,8 +220,8 @@ fn read(value: &Value) -> Vec<Conversation> {
 
 fn read_object(object: &Object) -> Vec<Conversation> {
     if let Some(mapping) = object.get("mapping").and_then(Value::as_object) {
-        let said = branch(mapping, object.get("current_node").and_then(Value::as_str));
-        return vec![Conversation::of(Some(object), said)];
+        let messages = branch(mapping, object.get("current_node").and_then(Value::as_str));
+        return vec![Conversation::new(Some(object), messages)];
     }
     for name in [
         "messages",
@@ -225,25 +232,25 @@ fn read_object(object: &Object) -> Vec<Conversation> {
         "history",
     ] {
         if let Some(list) = object.get(name).and_then(Value::as_array) {
-            let said = messages(list);
-            return if said.is_empty() {
+            let found = messages(list);
+            return if found.is_empty() {
                 list.iter()
                     .filter(|value| value.is_object())
                     .flat_map(flat)
                     .collect()
             } else {
-                vec![Conversation::of(Some(object), said)]
+                vec![Conversation::new(Some(object), found)]
             };
         }
     }
-    let said = match object.get("choices").and_then(Value::as_array) {
+    let messages = match object.get("choices").and_then(Value::as_array) {
         Some(choices) => choices
             .iter()
             .flat_map(|choice| answers(object, choice))
             .collect(),
         None => turns(object, "user"),
     };
-    vec![Conversation::of(Some(object), said)]
+    vec![Conversation::new(Some(object), messages)]
 }
 
 /// The conversations of an element of a list of them; a list within it is not looked into further.
@@ -252,18 +259,18 @@ fn flat(value: &Value) -> Vec<Conversation> {
         return Vec::new();
     };
     if let Some(mapping) = object.get("mapping").and_then(Value::as_object) {
-        let said = branch(mapping, object.get("current_node").and_then(Value::as_str));
-        return vec![Conversation::of(Some(object), said)];
+        let messages = branch(mapping, object.get("current_node").and_then(Value::as_str));
+        return vec![Conversation::new(Some(object), messages)];
     }
     let list = ["messages", "conversations", "conversation", "chat_messages"];
     let list = list.iter().find_map(|name| object.get(*name)?.as_array());
-    list.map(|list| Conversation::of(Some(object), messages(list)))
+    list.map(|list| Conversation::new(Some(object), messages(list)))
         .into_iter()
         .collect()
 }
 
 /// What a model answered: MT-bench's `turns`, or the `message` of an answer of OpenAI.
-fn answers(object: &Object, choice: &Value) -> Vec<Said> {
+fn answers(object: &Object, choice: &Value) -> Vec<Message> {
     let Some(choice) = choice.as_object() else {
         return Vec::new();
     };
@@ -272,19 +279,21 @@ fn answers(object: &Object, choice: &Value) -> Vec<Said> {
         .and_then(Value::as_str)
         .unwrap_or("assistant");
     match choice.get("message").and_then(message) {
-        Some(said) => vec![said],
+        Some(message) => vec![message],
         None => turns(choice, model),
     }
 }
 
-fn turns(object: &Object, speaker: &str) -> Vec<Said> {
+fn turns(object: &Object, speaker: &str) -> Vec<Message> {
     let turns = object.get("turns").and_then(Value::as_array);
     let texts = turns.into_iter().flatten().filter_map(Value::as_str);
-    texts.filter_map(|text| said(speaker, text)).collect()
+    texts
+        .filter_map(|text| non_empty_message(speaker, text))
+        .collect()
 }
 
 /// The messages from the root of ChatGPT's tree to the node that was last open.
-fn branch(mapping: &Object, current: Option<&str>) -> Vec<Said> {
+fn branch(mapping: &Object, current: Option<&str>) -> Vec<Message> {
     let parent = |id: &str| mapping.get(id)?.get("parent")?.as_str();
     let last = || {
         let is_leaf = |node: &Value| {
@@ -311,12 +320,12 @@ fn branch(mapping: &Object, current: Option<&str>) -> Vec<Said> {
     nodes.filter_map(message).collect()
 }
 
-fn messages(list: &[Value]) -> Vec<Said> {
+fn messages(list: &[Value]) -> Vec<Message> {
     list.iter().filter_map(message).collect()
 }
 
 /// A message, where the value is one that says anything.
-fn message(value: &Value) -> Option<Said> {
+fn message(value: &Value) -> Option<Message> {
     let object = value.as_object()?;
     let is_hidden = value.pointer("/metadata/is_visually_hidden_from_conversation");
     if is_hidden.and_then(Value::as_bool) == Some(true) {
@@ -343,14 +352,14 @@ fn message(value: &Value) -> Option<Said> {
     if let Some(call) = object.get("function_call").filter(|call| call.is_object()) {
         append(&mut text, &call_of(call));
     }
-    said(speaker, &text)
+    non_empty_message(speaker, &text)
 }
 
-fn said(speaker: &str, text: &str) -> Option<Said> {
+fn non_empty_message(speaker: &str, text: &str) -> Option<Message> {
     // Zero bytes are no text, and carriage returns only end lines.
     let text = text.replace('\0', "").replace("\r\n", "\n");
     let text = text.trim_matches('\n').trim_end();
-    (!text.trim().is_empty()).then(|| Said {
+    (!text.trim().is_empty()).then(|| Message {
         speaker: one_line(&speaker.replace('\0', "")),
         text: text.to_owned(),
     })

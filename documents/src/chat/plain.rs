@@ -89,7 +89,7 @@ pub(super) fn begins_turn(source: &str) -> bool {
 
 pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let text = &decoded.text;
-    let labels = accepted(text, decoded.start);
+    let labels = trusted_labels(text, decoded.start);
     let Some(first) = labels.first() else {
         return Err(malformed(
             "no line begins with a speaker's name and a colon",
@@ -97,13 +97,13 @@ pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument,
     };
     let mut out = Blocks::new(limits);
     for block in blocks_of(&text[decoded.start..first.line.max(decoded.start)], limits)? {
-        push_turn_of_none(&mut out, block, decoded.start)?;
+        push_unlabelled(&mut out, block, decoded.start)?;
     }
     let times = times(&labels);
     for (i, label) in labels.iter().enumerate() {
         let end = labels.get(i + 1).map_or(text.len(), |next| next.line);
-        let said = &text[label.content..end];
-        let blocks = blocks_of(said, limits)?;
+        let turn_text = &text[label.content..end];
+        let blocks = blocks_of(turn_text, limits)?;
         let name = (!blocks.first().is_some_and(is_prose)).then(|| label.range.clone());
         let time_ms = times.as_ref().and_then(|times| times.get(i).copied());
         push_turn(
@@ -123,7 +123,7 @@ pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument,
     })
 }
 
-fn push_turn_of_none(
+fn push_unlabelled(
     out: &mut Blocks<'_>,
     mut block: crate::tree::Block,
     by: usize,
@@ -136,7 +136,7 @@ fn push_turn_of_none(
 }
 
 /// The labels whose names are believed: those of a chat, behind a time, or used more than once.
-fn accepted(text: &str, start: usize) -> Vec<Label<'_>> {
+fn trusted_labels(text: &str, start: usize) -> Vec<Label<'_>> {
     let mut labels = labels(text);
     labels.retain(|label| label.range.start >= start);
     let mut counts = std::collections::HashMap::new();
@@ -159,10 +159,10 @@ fn labels(text: &str) -> Vec<Label<'_>> {
     let (mut at, mut in_code) = (0, false);
     for line in text.split_inclusive('\n') {
         let found = if in_code { None } else { label(line, at) };
-        let said = found
+        let content = found
             .as_ref()
             .map_or(line, |label| &text[label.content..at + line.len()]);
-        in_code ^= said.trim_start().starts_with("```");
+        in_code ^= content.trim_start().starts_with("```");
         labels.extend(found);
         at += line.len();
     }

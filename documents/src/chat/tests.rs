@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tests_of::{blocks, survives};
+use crate::tests_of::{blocks, check_cut_and_corrupted};
 
 fn read(source: &str) -> ParsedDocument {
     let document = parse(source.as_bytes(), &Limits::default()).unwrap();
@@ -190,14 +190,14 @@ fn only_alternating_speakers_of_a_chat_make_a_chat() {
 
 #[test]
 fn values_without_a_message_are_told() {
-    let said = r#"{"messages":[{"role":"user","content":"Water?"}]}"#;
-    let told = |source: &str| read(source).warnings;
-    assert_eq!(told(said), Vec::<String>::new());
-    let other = format!("{said}\n{{\"log\":1}}\n{said}\n[]\n");
-    let told = told(&other);
+    let source = r#"{"messages":[{"role":"user","content":"Water?"}]}"#;
+    let warnings = |source: &str| read(source).warnings;
+    assert_eq!(warnings(source), Vec::<String>::new());
+    let other = format!("{source}\n{{\"log\":1}}\n{source}\n[]\n");
+    let warnings_of = warnings(&other);
     assert!(
-        told[0].starts_with("2 of 4 values hold no message"),
-        "{told:?}"
+        warnings_of[0].starts_with("2 of 4 values hold no message"),
+        "{warnings_of:?}"
     );
 }
 
@@ -219,11 +219,11 @@ fn what_is_no_chat_says_so() {
 
 #[test]
 fn a_cut_file_is_an_error_or_a_smaller_document() {
-    survives(
+    check_cut_and_corrupted(
         Kind::Chat,
         br#"[{"role":"user","content":"a\u00e9 `b`"},{"role":"x","content":"- c"}]"#,
     );
-    survives(
+    check_cut_and_corrupted(
         Kind::Chat,
         "[0:05] Ann: *a* é\n[0:10] Bo: ```\nc\n```\n**Q**: d\n".as_bytes(),
     );

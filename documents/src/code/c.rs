@@ -5,7 +5,7 @@
 
 use tree_sitter::Node;
 
-use super::{Grammar, Place, Role, field, is_file_doc, text};
+use super::{Grammar, NodeContext, Role, field, is_file_doc, text};
 
 #[derive(Debug)]
 pub(super) struct C {
@@ -25,34 +25,34 @@ impl Grammar for C {
         "::"
     }
 
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         match node.kind() {
-            "comment" if is_file_doc(node, source, place) => Role::ModuleDoc,
-            "comment" | "access_specifier" | "attribute_declaration" => Role::Lead,
-            "preproc_include" | "using_declaration" => Role::Loose("imports"),
-            "preproc_def" | "preproc_call" => Role::Loose("macro"),
+            "comment" if is_file_doc(node, source, context) => Role::ModuleDoc,
+            "comment" | "access_specifier" | "attribute_declaration" => Role::Leading,
+            "preproc_include" | "using_declaration" => Role::Statement("imports"),
+            "preproc_def" | "preproc_call" => Role::Statement("macro"),
             "preproc_function_def" => macro_function(node, source),
             "preproc_ifdef" | "preproc_if" | "preproc_else" | "preproc_elif"
             | "preproc_elifdef" => condition(node),
             "linkage_specification" => match node.child_by_field_name("body") {
                 Some(body) if body.kind() == "declaration_list" => braces(body),
-                Some(inner) => self.item(inner, source, place),
-                None => Role::Loose("other"),
+                Some(inner) => self.item(inner, source, context),
+                None => Role::Statement("other"),
             },
-            _ => self.item(node, source, place),
+            _ => self.item(node, source, context),
         }
     }
 }
 
 impl C {
-    fn item<'tree>(&self, outer: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn item<'tree>(&self, outer: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         let node = without_template(outer);
         let name = || field(node, "name", source);
         match node.kind() {
             "namespace_definition" => match node.child_by_field_name("body") {
                 Some(body) if name().is_empty() => braces(body),
                 Some(body) => Role::container("module", name(), body, false),
-                None => Role::Loose("other"),
+                None => Role::Statement("other"),
             },
             "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
                 self.specifier(node, name_of_specifier(node, source))
@@ -62,9 +62,11 @@ impl C {
                 what: "type",
                 name: name(),
             },
-            "function_definition" => function(node, source, place).unwrap_or(Role::Loose("other")),
-            "declaration" | "field_declaration" => self.declaration(node, source, place),
-            _ => Role::Loose("other"),
+            "function_definition" => {
+                function(node, source, context).unwrap_or(Role::Statement("other"))
+            }
+            "declaration" | "field_declaration" => self.declaration(node, source, context),
+            _ => Role::Statement("other"),
         }
     }
 
@@ -74,12 +76,17 @@ impl C {
         match node.child_by_field_name("body") {
             Some(body) if self.is_cpp && what != "enum" => Role::container(what, name, body, true),
             Some(_) => Role::Item { what, name },
-            None => Role::Loose("other"),
+            None => Role::Statement("other"),
         }
     }
 
-    fn declaration<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
-        if let Some(function) = function(node, source, place) {
+    fn declaration<'tree>(
+        &self,
+        node: Node<'tree>,
+        source: &str,
+        context: NodeContext,
+    ) -> Role<'tree> {
+        if let Some(function) = function(node, source, context) {
             return function;
         }
         let of = node.child_by_field_name("type");
@@ -104,7 +111,7 @@ impl C {
                 what: "const",
                 name: declared.name,
             },
-            _ => Role::Loose(if is_constant { "const" } else { "other" }),
+            _ => Role::Statement(if is_constant { "const" } else { "other" }),
         }
     }
 }
@@ -117,7 +124,7 @@ fn macro_function<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
             name: field(node, "name", source),
         }
     } else {
-        Role::Loose("macro")
+        Role::Statement("macro")
     }
 }
 
@@ -179,10 +186,10 @@ fn typedef<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
 }
 
 /// A function with its body, or only announced.
-fn function<'tree>(node: Node<'tree>, source: &str, place: Place) -> Option<Role<'tree>> {
+fn function<'tree>(node: Node<'tree>, source: &str, context: NodeContext) -> Option<Role<'tree>> {
     let declarator = node.child_by_field_name("declarator")?;
     let declared = declared(declarator, source)?;
-    let is_method = place.in_type || declared.name.contains("::");
+    let is_method = context.in_type || declared.name.contains("::");
     declared.is_function.then_some(Role::Item {
         what: if is_method { "method" } else { "function" },
         name: declared.name,

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Grammar, Place, Role, comment_run, field, is_prose, text};
+use super::{Grammar, NodeContext, Role, comment_run, field, is_prose, text};
 
 #[derive(Debug)]
 pub(super) struct Go;
@@ -16,16 +16,16 @@ impl Grammar for Go {
         "."
     }
 
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         let item = |what| Role::Item {
             what,
             name: field(node, "name", source),
         };
         match node.kind() {
-            "comment" if is_package_doc(node, source, place) => Role::ModuleDoc,
-            "comment" => Role::Lead,
-            "package_clause" | "import_declaration" => Role::Loose("imports"),
-            "const_declaration" | "var_declaration" => Role::Loose("const"),
+            "comment" if is_package_doc(node, source, context) => Role::ModuleDoc,
+            "comment" => Role::Leading,
+            "package_clause" | "import_declaration" => Role::Statement("imports"),
+            "const_declaration" | "var_declaration" => Role::Statement("const"),
             "function_declaration" => item("function"),
             "method_declaration" => Role::Item {
                 what: "method",
@@ -33,14 +33,14 @@ impl Grammar for Go {
             },
             "type_declaration" => types(node, source),
             "type_spec" | "type_alias" => item(kind_of_type(node)),
-            _ => Role::Loose("other"),
+            _ => Role::Statement("other"),
         }
     }
 }
 
 /// The comment that touches the `package` line.
-fn is_package_doc(comment: Node<'_>, source: &str, place: Place) -> bool {
-    let Some(run) = comment_run(comment, source).filter(|_| place.is_first) else {
+fn is_package_doc(comment: Node<'_>, source: &str, context: NodeContext) -> bool {
+    let Some(run) = comment_run(comment, source).filter(|_| context.is_first) else {
         return false;
     };
     let after = source[run.end..].trim_start_matches('\r');

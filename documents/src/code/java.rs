@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Grammar, Place, Role, field, is_file_doc, text};
+use super::{Grammar, NodeContext, Role, field, is_file_doc, text};
 
 #[derive(Debug)]
 pub(super) struct Java;
@@ -16,18 +16,20 @@ impl Grammar for Java {
         "."
     }
 
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         let kind = node.kind();
         match kind {
-            "line_comment" | "block_comment" if is_file_doc(node, source, place) => Role::ModuleDoc,
-            "line_comment" | "block_comment" => Role::Lead,
-            "package_declaration" | "import_declaration" => Role::Loose("imports"),
-            "class_declaration" | "record_declaration" => of_type("class", node, source),
-            "interface_declaration" | "annotation_type_declaration" => {
-                of_type("interface", node, source)
+            "line_comment" | "block_comment" if is_file_doc(node, source, context) => {
+                Role::ModuleDoc
             }
-            "enum_declaration" => of_type("enum", node, source),
-            "module_declaration" => of_type("module", node, source),
+            "line_comment" | "block_comment" => Role::Leading,
+            "package_declaration" | "import_declaration" => Role::Statement("imports"),
+            "class_declaration" | "record_declaration" => type_role("class", node, source),
+            "interface_declaration" | "annotation_type_declaration" => {
+                type_role("interface", node, source)
+            }
+            "enum_declaration" => type_role("enum", node, source),
+            "module_declaration" => type_role("module", node, source),
             "enum_body_declarations" => Role::Group {
                 body: node,
                 head_end: node.start_byte(),
@@ -36,18 +38,22 @@ impl Grammar for Java {
             | "constructor_declaration"
             | "compact_constructor_declaration"
             | "annotation_type_element_declaration" => Role::Item {
-                what: if place.in_type { "method" } else { "function" },
+                what: if context.in_type {
+                    "method"
+                } else {
+                    "function"
+                },
                 name: field(node, "name", source),
             },
             "field_declaration" | "constant_declaration" if is_constant(node, source) => {
-                Role::Loose("const")
+                Role::Statement("const")
             }
-            _ => Role::Loose("other"),
+            _ => Role::Statement("other"),
         }
     }
 }
 
-fn of_type<'tree>(what: &'static str, node: Node<'tree>, source: &str) -> Role<'tree> {
+fn type_role<'tree>(what: &'static str, node: Node<'tree>, source: &str) -> Role<'tree> {
     let name = field(node, "name", source);
     match node.child_by_field_name("body") {
         Some(body) => Role::container(what, name, body, true),
@@ -58,6 +64,6 @@ fn of_type<'tree>(what: &'static str, node: Node<'tree>, source: &str) -> Role<'
 fn is_constant(node: Node<'_>, source: &str) -> bool {
     let modifiers = node.named_child(0).filter(|n| n.kind() == "modifiers");
     let words = modifiers.map_or("", |modifiers| text(modifiers, source));
-    let has = |wanted| words.split_whitespace().any(|word| word == wanted);
+    let has = |modifier| words.split_whitespace().any(|word| word == modifier);
     node.kind() == "constant_declaration" || (has("static") && has("final"))
 }

@@ -6,7 +6,7 @@
 
 use tree_sitter::Node;
 
-use super::{Container, Grammar, Place, Role, field, is_file_doc, text};
+use super::{Container, Grammar, NodeContext, Role, field, is_file_doc, text};
 
 #[derive(Debug)]
 pub(super) enum Dialect {
@@ -30,11 +30,11 @@ impl Grammar for Dialect {
         "."
     }
 
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         match node.kind() {
-            "comment" if is_file_doc(node, source, place) => Role::ModuleDoc,
-            "comment" | "decorator" | "hash_bang_line" | "empty_statement" => Role::Lead,
-            "import_statement" | "import_alias" => Role::Loose("imports"),
+            "comment" if is_file_doc(node, source, context) => Role::ModuleDoc,
+            "comment" | "decorator" | "hash_bang_line" | "empty_statement" => Role::Leading,
+            "import_statement" | "import_alias" => Role::Statement("imports"),
             "export_statement" => export(node, source),
             "ambient_declaration" => ambient(node, source),
             "expression_statement" => statement(node, source),
@@ -45,7 +45,7 @@ impl Grammar for Dialect {
 
 fn export<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
     if node.child_by_field_name("source").is_some() {
-        return Role::Loose("imports");
+        return Role::Statement("imports");
     }
     let inner = node.child_by_field_name("declaration");
     if let Some(inner) = inner.or_else(|| node.child_by_field_name("value")) {
@@ -55,7 +55,7 @@ fn export<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
         };
         return named(role, "default");
     }
-    Role::Loose("other")
+    Role::Statement("other")
 }
 
 /// The role with a name where it has none.
@@ -81,7 +81,7 @@ fn ambient<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
             Role::container("module", "global".to_owned(), body, false)
         }
         Some(inner) => declaration(inner, source),
-        None => Role::Loose("other"),
+        None => Role::Statement("other"),
     }
 }
 
@@ -107,7 +107,7 @@ fn declaration<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
         "field_definition" | "public_field_definition" => member(node, "value", source),
         "pair" => member(node, "value", source),
         "lexical_declaration" | "variable_declaration" => binding(node, source),
-        _ => Role::Loose("other"),
+        _ => Role::Statement("other"),
     }
 }
 
@@ -136,7 +136,7 @@ fn member<'tree>(node: Node<'tree>, value: &str, source: &str) -> Role<'tree> {
             what: "method",
             name: unquoted(text(key, source)),
         },
-        _ => Role::Loose("other"),
+        _ => Role::Statement("other"),
     }
 }
 
@@ -221,22 +221,22 @@ fn binding<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
     }
     let requires = |value: &Node<'_>| text(*value, source).starts_with("require(");
     if !values.is_empty() && values.iter().all(requires) {
-        return Role::Loose("imports");
+        return Role::Statement("imports");
     }
-    Role::Loose(if is_const { "const" } else { "other" })
+    Role::Statement(if is_const { "const" } else { "other" })
 }
 
 fn statement<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
     let Some(inner) = node.named_child(0) else {
-        return Role::Loose("other");
+        return Role::Statement("other");
     };
     match inner.kind() {
         // A directive: 'use strict'.
-        "string" => Role::Loose("imports"),
+        "string" => Role::Statement("imports"),
         "internal_module" => declaration(inner, source),
         "assignment_expression" => assignment(inner, source),
         "call_expression" | "unary_expression" => wrapper(inner, source),
-        _ => Role::Loose("other"),
+        _ => Role::Statement("other"),
     }
 }
 
@@ -252,7 +252,7 @@ fn assignment<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
             name,
         },
         Some(role) => role,
-        None => Role::Loose("other"),
+        None => Role::Statement("other"),
     }
 }
 
@@ -277,7 +277,7 @@ fn wrapper<'tree>(call: Node<'tree>, source: &str) -> Role<'tree> {
         _ => Some(call),
     };
     let Some(call) = call.filter(|call| call.kind() == "call_expression") else {
-        return Role::Loose("other");
+        return Role::Statement("other");
     };
     let callee = call.child_by_field_name("function");
     let callee = callee.and_then(|callee| match callee.kind() {
@@ -298,6 +298,6 @@ fn wrapper<'tree>(call: Node<'tree>, source: &str) -> Role<'tree> {
             body,
             head_end: body.start_byte() + 1,
         },
-        _ => Role::Loose("other"),
+        _ => Role::Statement("other"),
     }
 }

@@ -3,7 +3,7 @@
 //! A block has a name where its first line of code names a definition in the words that most languages share:
 //! `public class Stack`, `def push(x)`, `CREATE TABLE users (`. Nothing else is guessed.
 
-use super::{Cuts, definition, is_prose};
+use super::{BlockStarts, definition, is_prose};
 use crate::tree::BlockKind;
 
 /// Words that stand before the name of what a line defines.
@@ -36,8 +36,8 @@ const COMMENTS: &[&str] = &["#", "//", "/*", " *", "--", ";", "%", "@"];
 /// Words before which a line may say what it defines: `public static final class`.
 const WORDS_MAX: usize = 5;
 
-pub(super) fn divide(source: &str) -> Cuts {
-    let mut cuts = Cuts::default();
+pub(super) fn divide(source: &str) -> BlockStarts {
+    let mut cuts = BlockStarts::default();
     let (mut start, mut is_after_blank) = (0, true);
     for line in source.split_inclusive('\n') {
         let code = line.trim_end();

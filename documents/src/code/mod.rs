@@ -78,11 +78,11 @@ enum Role<'tree> {
     /// A block for its head; its body is divided further.
     Container(Container<'tree>),
     /// A comment, attribute or decorator: it belongs to what follows.
-    Lead,
+    Leading,
     /// The file's documentation.
     ModuleDoc,
     /// A statement that is gathered into runs: `imports`, `const`, `macro` or `other`.
-    Loose(&'static str),
+    Statement(&'static str),
     /// Braces or a condition around items that stand as if it were not there. What comes before
     /// `head_end` goes with the first of them.
     Group { body: Node<'tree>, head_end: usize },
@@ -102,7 +102,7 @@ struct Container<'tree> {
 
 /// Where a node stands.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct NodeContext {
     /// Directly in an `impl`, `trait` or `class`.
     in_type: bool,
     /// Nothing but comments came before it in the file.
@@ -112,7 +112,7 @@ struct Place {
 trait Grammar {
     fn language(&self) -> tree_sitter::Language;
     /// What `node` is.
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree>;
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree>;
     /// What stands between the parts of a symbol.
     fn separator(&self) -> &'static str;
 }
@@ -143,14 +143,14 @@ fn field(node: Node<'_>, name: &str, source: &str) -> String {
 
 /// Whether a comment that opens a file tells what the file is for: not its licence, and not what
 /// stands below it.
-fn is_file_doc(comment: Node<'_>, source: &str, place: Place) -> bool {
-    let Some(run) = comment_run(comment, source).filter(|_| place.is_first) else {
+fn is_file_doc(comment: Node<'_>, source: &str, context: NodeContext) -> bool {
+    let Some(run) = comment_run(comment, source).filter(|_| context.is_first) else {
         return false;
     };
-    let told = &source[run.clone()];
+    let comment_text = &source[run.clone()];
     let names_file = ["@file", "\\file", "@module", "@packageDocumentation"];
-    let is_tagged = names_file.iter().any(|tag| told.contains(tag));
-    is_prose(told) && (is_tagged || blank_line_follows(source, run.end))
+    let is_tagged = names_file.iter().any(|tag| comment_text.contains(tag));
+    is_prose(comment_text) && (is_tagged || blank_line_follows(source, run.end))
 }
 
 /// Longer runs of comments are no documentation but code that is left out, in lines.
@@ -205,16 +205,16 @@ fn is_prose(comment: &str) -> bool {
 
 /// Where blocks begin: each ends before the next, so no line is lost.
 #[derive(Default)]
-struct Cuts(Vec<Cut>);
+struct BlockStarts(Vec<BlockStart>);
 
-struct Cut {
+struct BlockStart {
     start: usize,
     kind: BlockKind,
     /// Whether like statements that follow join the block.
     is_run: bool,
 }
 
-impl Cuts {
+impl BlockStarts {
     /// Begins a block at the line that `start` stands on, or at `start` where text stands before it.
     fn add(&mut self, source: &str, start: usize, kind: BlockKind, is_run: bool) {
         let start = line_start(source, start);
@@ -223,7 +223,7 @@ impl Cuts {
         {
             return;
         }
-        self.0.push(Cut {
+        self.0.push(BlockStart {
             start,
             kind,
             is_run,
@@ -252,7 +252,7 @@ impl Cuts {
 struct Reader<'a> {
     grammar: &'a dyn Grammar,
     source: &'a str,
-    cuts: Cuts,
+    starts: BlockStarts,
     /// Whether anything but comments was seen.
     has_statement: bool,
 }
@@ -267,9 +267,9 @@ struct Level<'tree> {
     /// Whether a member was seen. Before that, statements belong to the head.
     has_member: bool,
     /// Comments and attributes that wait for what they belong to.
-    lead: Option<Range<usize>>,
+    leading: Option<Range<usize>>,
     /// Whether the lead holds the head of the group, which is never parted from what follows.
-    is_lead_fast: bool,
+    is_leading_attached: bool,
     /// Where the last child that is no lead ends.
     end: usize,
 }
@@ -285,8 +285,8 @@ impl<'tree> Level<'tree> {
             is_file,
             is_group: false,
             has_member: is_file,
-            lead: None,
-            is_lead_fast: false,
+            leading: None,
+            is_leading_attached: false,
             end: parent.start_byte(),
         }
     }
@@ -298,8 +298,8 @@ impl<'tree> Level<'tree> {
         let children: Vec<_> = children.filter(|n| n.start_byte() >= head.end).collect();
         level.is_group = true;
         level.has_member = self.has_member;
-        level.is_lead_fast = !children.is_empty() && !head.is_empty();
-        level.lead = level.is_lead_fast.then_some(head);
+        level.is_leading_attached = !children.is_empty() && !head.is_empty();
+        level.leading = level.is_leading_attached.then_some(head);
         level.children = children.into_iter();
         level
     }
@@ -310,16 +310,16 @@ impl<'a> Reader<'a> {
         Reader {
             grammar,
             source,
-            cuts: Cuts::default(),
+            starts: BlockStarts::default(),
             has_statement: false,
         }
     }
 
-    fn read(mut self, root: Node<'_>) -> Cuts {
+    fn read(mut self, root: Node<'_>) -> BlockStarts {
         let mut levels = vec![Level::new(root, String::new(), false, true)];
         while let Some(mut level) = levels.pop() {
             let Some(node) = level.children.next() else {
-                self.detach_lead(&mut level);
+                self.detach_leading(&mut level);
                 if let Some(outer) = levels.last_mut()
                     && level.is_group
                 {
@@ -331,7 +331,7 @@ impl<'a> Reader<'a> {
             levels.push(level);
             levels.extend(inner);
         }
-        self.cuts
+        self.starts
     }
 
     /// Takes note of one child; returns the level below it when it is a container or a group.
@@ -341,17 +341,17 @@ impl<'a> Reader<'a> {
         level: &mut Level<'t>,
         depth: usize,
     ) -> Option<Level<'t>> {
-        let place = Place {
+        let context = NodeContext {
             in_type: level.is_type,
             is_first: !self.has_statement,
         };
-        let role = self.grammar.role(node, self.source, place);
-        if let Role::Lead = role {
-            self.lead(node, level);
+        let role = self.grammar.role(node, self.source, context);
+        if let Role::Leading = role {
+            self.add_leading(node, level);
             return None;
         }
         let range = node.byte_range();
-        let start = self.start_with_lead(&range, level);
+        let start = self.start_with_leading(&range, level);
         level.end = range.end;
         if let Role::Group { body, head_end } = role
             && depth < CONTAINER_DEPTH_MAX
@@ -363,17 +363,17 @@ impl<'a> Reader<'a> {
             Role::Container(container) if depth < CONTAINER_DEPTH_MAX => {
                 level.has_member = true;
                 let symbol = self.item_symbol(&level.scope, &container.name);
-                self.cut(start, definition(symbol, container.what), false);
+                self.start_block(start, definition(symbol, container.what), false);
                 let scope = self.symbol(&level.scope, &container.scope);
                 return Some(Level::new(container.body, scope, container.is_type, false));
             }
             Role::Container(Container { what, name, .. }) | Role::Item { what, name } => {
                 level.has_member = true;
                 let symbol = self.item_symbol(&level.scope, &name);
-                self.cut(start, definition(symbol, what), false);
+                self.start_block(start, definition(symbol, what), false);
             }
-            Role::ModuleDoc if level.is_file => self.cut(start, BlockKind::Paragraph, true),
-            Role::Loose(what) if level.has_member => self.run(start, what),
+            Role::ModuleDoc if level.is_file => self.start_block(start, BlockKind::Paragraph, true),
+            Role::Statement(what) if level.has_member => self.run(start, what),
             Role::Group { .. } if level.has_member => self.run(start, "other"),
             _ => {}
         }
@@ -381,10 +381,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Keeps a comment or attribute until it is known what it belongs to.
-    fn lead(&mut self, node: Node<'_>, level: &mut Level<'_>) {
+    fn add_leading(&mut self, node: Node<'_>, level: &mut Level<'_>) {
         let range = node.byte_range();
         // A comment behind a statement, on its line, belongs to the statement.
-        let is_behind = level.lead.is_none()
+        let is_behind = level.leading.is_none()
             && level.end > 0
             && level.end < range.start
             && !self.source[level.end..range.start].contains('\n');
@@ -392,30 +392,31 @@ impl<'a> Reader<'a> {
             level.end = range.end;
             return;
         }
-        match &mut level.lead {
+        match &mut level.leading {
             Some(lead)
-                if level.is_lead_fast || !has_blank_line(self.source, lead.end, range.start) =>
+                if level.is_leading_attached
+                    || !has_blank_line(self.source, lead.end, range.start) =>
             {
                 lead.end = range.end;
             }
             _ => {
-                self.detach_lead(level);
-                level.lead = Some(range);
+                self.detach_leading(level);
+                level.leading = Some(range);
             }
         }
     }
 
     /// Where a node begins with the comments that touch it.
-    fn start_with_lead(&mut self, range: &Range<usize>, level: &mut Level<'_>) -> usize {
-        let is_fast = std::mem::take(&mut level.is_lead_fast);
-        match &level.lead {
+    fn start_with_leading(&mut self, range: &Range<usize>, level: &mut Level<'_>) -> usize {
+        let is_fast = std::mem::take(&mut level.is_leading_attached);
+        match &level.leading {
             Some(lead) if is_fast || !has_blank_line(self.source, lead.end, range.start) => {
                 let start = lead.start;
-                level.lead = None;
+                level.leading = None;
                 start
             }
             _ => {
-                self.detach_lead(level);
+                self.detach_leading(level);
                 range.start
             }
         }
@@ -423,8 +424,8 @@ impl<'a> Reader<'a> {
 
     /// Writes comments that belong to nothing as statements of their own. Those that touch what
     /// stands above them stay with it: some headers document that way.
-    fn detach_lead(&mut self, level: &mut Level<'_>) {
-        if let Some(lead) = level.lead.take()
+    fn detach_leading(&mut self, level: &mut Level<'_>) {
+        if let Some(lead) = level.leading.take()
             && level.is_file
             && (level.end == 0 || has_blank_line(self.source, level.end, lead.start))
         {
@@ -446,11 +447,11 @@ impl<'a> Reader<'a> {
 
     /// A statement: joins the run before it where that is of the same sort.
     fn run(&mut self, start: usize, what: &str) {
-        self.cut(start, definition(String::new(), what), true);
+        self.start_block(start, definition(String::new(), what), true);
     }
 
-    fn cut(&mut self, start: usize, kind: BlockKind, is_run: bool) {
-        self.cuts.add(self.source, start, kind, is_run);
+    fn start_block(&mut self, start: usize, kind: BlockKind, is_run: bool) {
+        self.starts.add(self.source, start, kind, is_run);
     }
 }
 

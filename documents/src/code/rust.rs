@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Container, Grammar, Place, Role, field, text};
+use super::{Container, Grammar, NodeContext, Role, field, text};
 
 #[derive(Debug)]
 pub(super) struct Rust;
@@ -16,29 +16,31 @@ impl Grammar for Rust {
         "::"
     }
 
-    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree> {
         let name = || field(node, "name", source);
         let item = |what| Role::Item { what, name: name() };
         match node.kind() {
             "line_comment" | "block_comment" if is_inner_doc(text(node, source)) => Role::ModuleDoc,
-            "line_comment" | "block_comment" | "attribute_item" => Role::Lead,
-            "function_item" | "function_signature_item" if place.in_type => item("method"),
+            "line_comment" | "block_comment" | "attribute_item" => Role::Leading,
+            "function_item" | "function_signature_item" if context.in_type => item("method"),
             "function_item" | "function_signature_item" => item("function"),
             "struct_item" | "union_item" => item("struct"),
             "enum_item" => item("enum"),
             "macro_definition" => item("other"),
-            "const_item" | "static_item" | "type_item" | "associated_type" => Role::Loose("const"),
-            "use_declaration" | "extern_crate_declaration" => Role::Loose("imports"),
+            "const_item" | "static_item" | "type_item" | "associated_type" => {
+                Role::Statement("const")
+            }
+            "use_declaration" | "extern_crate_declaration" => Role::Statement("imports"),
             "mod_item" => match node.child_by_field_name("body") {
                 Some(body) => Role::container("module", name(), body, false),
-                None => Role::Loose("imports"),
+                None => Role::Statement("imports"),
             },
             "trait_item" => match node.child_by_field_name("body") {
                 Some(body) => Role::container("trait", name(), body, true),
                 None => item("trait"),
             },
             "impl_item" => implementation(node, source),
-            _ => Role::Loose("other"),
+            _ => Role::Statement("other"),
         }
     }
 }

@@ -16,39 +16,43 @@ const SOURCE_BYTES_MAX: usize = 8 << 20;
 /// A file is given up when its parser reports more often than once in so many bytes: honest ones
 /// report once in a hundred, and a report takes longer the more ways there are to read what stands
 /// before it.
-const BYTES_PER_REPORT: usize = 32;
+const BYTES_PER_PROGRESS_CALL: usize = 32;
 /// Reports that every file may take, however short.
-const REPORTS_MIN: usize = 5_000;
+const PROGRESS_CALLS_MIN: usize = 5_000;
 /// A tree is believed when at most one of so many bytes is wrong.
-const WRONG_SHARE: usize = 2;
+const BYTES_PER_ERROR_MIN: usize = 2;
 
 /// A way to read a file.
-struct Way {
+struct Candidate {
     grammar: &'static dyn Grammar,
     language: Language,
 }
 
 /// A file as it was read.
-pub(super) struct Read {
+pub(super) struct ParsedSource {
     pub(super) grammar: &'static dyn Grammar,
     pub(super) language: Language,
     pub(super) tree: Tree,
 }
 
 /// The best tree of `source`, or `None` where no grammar makes sense of it.
-pub(super) fn read(language: Language, source: &str, file_name: Option<&str>) -> Option<Read> {
+pub(super) fn read(
+    language: Language,
+    source: &str,
+    file_name: Option<&str>,
+) -> Option<ParsedSource> {
     if source.len() > SOURCE_BYTES_MAX {
         return None;
     }
-    let mut best: Option<(usize, Read)> = None;
-    for way in ways(language, source, file_name) {
+    let mut best: Option<(usize, ParsedSource)> = None;
+    for candidate in candidates(language, source, file_name) {
         // What one grammar gives up, the others would as well.
-        let tree = parse(way.grammar, source)?;
-        let wrong = wrong_bytes(tree.root_node());
+        let tree = parse(candidate.grammar, source)?;
+        let wrong = error_bytes(tree.root_node());
         if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
-            let read = Read {
-                grammar: way.grammar,
-                language: way.language,
+            let read = ParsedSource {
+                grammar: candidate.grammar,
+                language: candidate.language,
                 tree,
             };
             best = Some((wrong, read));
@@ -58,22 +62,22 @@ pub(super) fn read(language: Language, source: &str, file_name: Option<&str>) ->
         }
     }
     let (wrong, read) = best?;
-    (wrong <= source.len() / WRONG_SHARE).then_some(read)
+    (wrong <= source.len() / BYTES_PER_ERROR_MIN).then_some(read)
 }
 
-fn ways(language: Language, source: &str, file_name: Option<&str>) -> Vec<Way> {
-    let way = |grammar, language| Way { grammar, language };
+fn candidates(language: Language, source: &str, file_name: Option<&str>) -> Vec<Candidate> {
+    let candidate = |grammar, language| Candidate { grammar, language };
     let is_header = file_name.is_some_and(|name| name.ends_with(".h"));
     match language {
-        Language::Rust => vec![way(&rust::Rust, language)],
-        Language::Python => vec![way(&python::Python, language)],
-        Language::Go => vec![way(&go::Go, language)],
-        Language::Java => vec![way(&java::Java, language)],
-        Language::JavaScript => vec![way(&javascript::Dialect::JavaScript, language)],
+        Language::Rust => vec![candidate(&rust::Rust, language)],
+        Language::Python => vec![candidate(&python::Python, language)],
+        Language::Go => vec![candidate(&go::Go, language)],
+        Language::Java => vec![candidate(&java::Java, language)],
+        Language::JavaScript => vec![candidate(&javascript::Dialect::JavaScript, language)],
         Language::TypeScript => {
             let mut ways = vec![
-                way(&javascript::Dialect::TypeScript, language),
-                way(&javascript::Dialect::Tsx, language),
+                candidate(&javascript::Dialect::TypeScript, language),
+                candidate(&javascript::Dialect::Tsx, language),
             ];
             if file_name.is_some_and(|name| name.ends_with('x')) {
                 ways.reverse();
@@ -81,10 +85,10 @@ fn ways(language: Language, source: &str, file_name: Option<&str>) -> Vec<Way> {
             ways
         }
         Language::C if is_header && is_plainly_cpp(source) => {
-            vec![way(&c::C { is_cpp: true }, Language::Cpp)]
+            vec![candidate(&c::C { is_cpp: true }, Language::Cpp)]
         }
-        Language::C => vec![way(&c::C { is_cpp: false }, language)],
-        Language::Cpp => vec![way(&c::C { is_cpp: true }, language)],
+        Language::C => vec![candidate(&c::C { is_cpp: false }, language)],
+        Language::Cpp => vec![candidate(&c::C { is_cpp: true }, language)],
         _ => Vec::new(),
     }
 }
@@ -108,7 +112,7 @@ fn is_plainly_cpp(source: &str) -> bool {
 fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&grammar.language()).ok()?;
-    let reports_max = REPORTS_MIN + source.len() / BYTES_PER_REPORT;
+    let reports_max = PROGRESS_CALLS_MIN + source.len() / BYTES_PER_PROGRESS_CALL;
     let mut reports = 0;
     let mut count = |_: &_| {
         reports += 1;
@@ -125,7 +129,7 @@ fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
 
 /// How much of a tree is no syntax: bytes in errors that hold no whole construct, and one for each
 /// token that is missing.
-fn wrong_bytes(root: Node<'_>) -> usize {
+fn error_bytes(root: Node<'_>) -> usize {
     let mut wrong = 0;
     let mut cursor = root.walk();
     loop {

@@ -23,7 +23,7 @@ use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_12
 
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
-use plausible::{is_near_plausible, is_plausible};
+use plausible::{is_nearly_plausible, is_plausible};
 
 mod plausible;
 mod sprinkled;
@@ -120,7 +120,7 @@ fn narrow(
     }
     if let Some(encoding) = stated.filter(|it| *it != UTF_8)
         && let Some((text, _)) = decode_as(encoding, bytes, len_max)?
-        && is_near_plausible(&text)
+        && is_nearly_plausible(&text)
     {
         return Ok(text);
     }
@@ -129,7 +129,7 @@ fn narrow(
     }
     if let Some((text, 0)) = decode_as(WINDOWS_1252, bytes, len_max)?
         && is_plausible(&text)
-        && sprinkled::is_sprinkled(&text)
+        && sprinkled::is_likely_windows_1252(&text)
     {
         return Ok(text);
     }

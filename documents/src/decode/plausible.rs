@@ -4,21 +4,21 @@
 //! in the midst of words (`cafÃ©`) and words of letters that do not go together.
 
 /// One in so many characters beyond ASCII may be a sign that is hardly used.
-const ODD_SHARE: usize = 5;
+const ODD_ONE_IN: usize = 5;
 /// One in so many words with letters beyond ASCII may be none.
-const BROKEN_SHARE: usize = 10;
+const BROKEN_ONE_IN: usize = 10;
 /// Either, where the encoding is stated.
-const STATED_SHARE: usize = 3;
+const DECLARED_ONE_IN: usize = 3;
 
 /// Whether nothing in `text` speaks against it.
 pub(super) fn is_plausible(text: &str) -> bool {
-    let seen = Seen::of(text).filter(|_| !text.contains(char::REPLACEMENT_CHARACTER));
-    seen.is_some_and(|seen| seen.has_few(ODD_SHARE, BROKEN_SHARE))
+    let seen = TextStats::collect(text).filter(|_| !text.contains(char::REPLACEMENT_CHARACTER));
+    seen.is_some_and(|seen| seen.is_within(ODD_ONE_IN, BROKEN_ONE_IN))
 }
 
 /// Whether little in `text` speaks against it, where something else speaks for it. U+FFFD may stand in it.
-pub(super) fn is_near_plausible(text: &str) -> bool {
-    Seen::of(text).is_some_and(|seen| seen.has_few(STATED_SHARE, STATED_SHARE))
+pub(super) fn is_nearly_plausible(text: &str) -> bool {
+    TextStats::collect(text).is_some_and(|seen| seen.is_within(DECLARED_ONE_IN, DECLARED_ONE_IN))
 }
 
 fn is_never_text(c: char) -> bool {
@@ -30,7 +30,7 @@ fn is_never_text(c: char) -> bool {
 
 /// What has been seen of a text.
 #[derive(Default)]
-struct Seen {
+struct TextStats {
     letters: usize,
     /// Characters beyond ASCII.
     foreign: usize,
@@ -53,10 +53,10 @@ struct Word {
     last: Option<char>,
 }
 
-impl Seen {
+impl TextStats {
     /// `None` where there is a character that no text has.
-    fn of(text: &str) -> Option<Seen> {
-        let mut seen = Seen::default();
+    fn collect(text: &str) -> Option<TextStats> {
+        let mut seen = TextStats::default();
         for c in text.chars() {
             if is_never_text(c) {
                 return None;
@@ -90,11 +90,11 @@ impl Seen {
     }
 
     /// Whether at most one in `odd_share` and one in `broken_share` are odd or broken.
-    fn has_few(&self, odd_share: usize, broken_share: usize) -> bool {
+    fn is_within(&self, odd_one_in: usize, broken_one_in: usize) -> bool {
         // "à" is a word, but not all words are.
         let are_lone = 2 * self.lone_words > self.words && 2 * self.foreign_letters > self.letters;
-        self.odd * odd_share <= self.foreign
-            && self.broken_words * broken_share <= self.words
+        self.odd * odd_one_in <= self.foreign
+            && self.broken_words * broken_one_in <= self.words
             && !are_lone
     }
 }

@@ -7,9 +7,9 @@
 /// Letters and signs that are few whatever they are.
 const FEW: usize = 10;
 /// One letter of so many, where they are few.
-const RARE_SHARE: usize = 25;
+const RARE_ONE_IN: usize = 25;
 /// One word of so many is among [`ENGLISH`] in any English text.
-const ENGLISH_SHARE: usize = 8;
+const ENGLISH_ONE_IN: usize = 8;
 const ENGLISH: &[&str] = &[
     "the", "of", "and", "to", "in", "is", "it", "its", "that", "was", "for", "on", "are", "as",
     "with", "his", "her", "they", "at", "be", "this", "have", "from", "my", "i", "we", "you", "by",
@@ -17,18 +17,18 @@ const ENGLISH: &[&str] = &[
 ];
 
 /// Whether nearly all of `text`, as Windows-1252 reads it, is ASCII, and the rest stands where such letters and signs do.
-pub(super) fn is_sprinkled(text: &str) -> bool {
-    let seen = Seen::of(text);
+pub(super) fn is_likely_windows_1252(text: &str) -> bool {
+    let seen = LetterStats::collect(text);
     let is_foreign_text = seen.has_foreign_word;
     let are_signs = 2 * seen.signs > seen.foreign;
     let are_few = seen.foreign < FEW && seen.misplaced == 0;
     let is_rare =
-        RARE_SHARE * seen.foreign <= seen.letters || ENGLISH_SHARE * seen.english >= seen.words;
+        RARE_ONE_IN * seen.foreign <= seen.letters || ENGLISH_ONE_IN * seen.english >= seen.words;
     !is_foreign_text && (are_signs || are_few && is_rare)
 }
 
 #[derive(Default)]
-struct Seen {
+struct LetterStats {
     letters: usize,
     words: usize,
     english: usize,
@@ -41,9 +41,9 @@ struct Seen {
     has_foreign_word: bool,
 }
 
-impl Seen {
-    fn of(text: &str) -> Seen {
-        let mut seen = Seen::default();
+impl LetterStats {
+    fn collect(text: &str) -> LetterStats {
+        let mut seen = LetterStats::default();
         let mut before = ' ';
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -118,7 +118,7 @@ mod tests {
             (&format!("{english}“Œ‹ž"), false),
         ];
         for (text, want) in cases {
-            assert_eq!(is_sprinkled(text), *want, "{text}");
+            assert_eq!(is_likely_windows_1252(text), *want, "{text}");
         }
     }
 }

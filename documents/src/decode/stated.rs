@@ -7,24 +7,24 @@
 use encoding_rs::{Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
 /// How far an encoding is looked for.
-const WITHIN: usize = 1024;
+const HEAD_LEN_MAX: usize = 1024;
 
 /// The encoding that an HTML page states.
 pub(super) fn by_html(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = &bytes[..bytes.len().min(WITHIN)];
-    wide(head)
+    let head = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
+    utf16_without_bom(head)
         .or_else(|| Scan { head, at: 0 }.encoding())
-        .or_else(|| declared(head))
+        .or_else(|| xml_declaration(head))
 }
 
 /// The encoding that an XML file states.
 pub(super) fn by_xml(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = &bytes[..bytes.len().min(WITHIN)];
-    wide(head).or_else(|| declared(head))
+    let head = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
+    utf16_without_bom(head).or_else(|| xml_declaration(head))
 }
 
 /// UTF-16 without a byte order mark shows in how an XML declaration begins.
-fn wide(head: &[u8]) -> Option<&'static Encoding> {
+fn utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
     match head {
         [b'<', 0, b'?', 0, b'x', 0, ..] => Some(UTF_16LE),
         [0, b'<', 0, b'?', 0, b'x', ..] => Some(UTF_16BE),
@@ -33,7 +33,7 @@ fn wide(head: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// `<?xml version="1.0" encoding="ISO-8859-1"?>`
-fn declared(head: &[u8]) -> Option<&'static Encoding> {
+fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     let start = head.strip_prefix(b"<?xml")?;
     let declaration = &start[..start.iter().position(|byte| *byte == b'>')?];
     let name = b"encoding";
@@ -42,11 +42,11 @@ fn declared(head: &[u8]) -> Option<&'static Encoding> {
     let value = value.strip_prefix(b"=")?.trim_ascii_start();
     let (quote, value) = value.split_first().filter(|(it, _)| is_quote(**it))?;
     let end = value.iter().position(|byte| byte == quote)?;
-    of_label(&value[..end])
+    encoding_for_label(&value[..end])
 }
 
 /// The encoding of a label. One that is UTF-16 is not, for its label was read as ASCII.
-fn of_label(label: &[u8]) -> Option<&'static Encoding> {
+fn encoding_for_label(label: &[u8]) -> Option<&'static Encoding> {
     match Encoding::for_label(label)? {
         it if it == UTF_16LE || it == UTF_16BE => Some(UTF_8),
         it if it == X_USER_DEFINED => Some(WINDOWS_1252),
@@ -126,15 +126,15 @@ impl<'h> Scan<'h> {
                 attributes.push(next);
             }
         }
-        let of = |wanted: &[u8]| {
-            let found = attributes.iter().find(|(name, _)| name == wanted);
+        let of = |attribute_name: &[u8]| {
+            let found = attributes.iter().find(|(name, _)| name == attribute_name);
             found.map(|(_, value)| &value[..])
         };
         if let Some(label) = of(b"charset") {
-            return of_label(label);
+            return encoding_for_label(label);
         }
         let is_pragma = of(b"http-equiv") == Some(b"content-type");
-        of_label(charset_in(of(b"content").filter(|_| is_pragma)?)?)
+        encoding_for_label(charset_in(of(b"content").filter(|_| is_pragma)?)?)
     }
 
     /// The next attribute of the tag that is open; `None` behind its end.
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_page_states_its_encoding_in_its_head() {
-        let late = format!("{}<meta charset=koi8-r>", " ".repeat(WITHIN));
+        let late = format!("{}<meta charset=koi8-r>", " ".repeat(HEAD_LEN_MAX));
         let cases: &[(&str, Option<&str>)] = &[
             ("", None),
             ("<meta charset=koi8-r>", Some("KOI8-R")),

@@ -3,12 +3,12 @@
 use roxmltree::Node;
 
 use super::TITLE_LEVEL;
-use super::drawing::Later;
+use super::drawing::DeferredBlock;
 use super::field::Fields;
 use super::notes::Notes;
 use super::numbering::{Label, Numbering};
 use super::page::Pages;
-use super::style::{Role, Styles, of_outline};
+use super::style::{Role, Styles, role_from_outline};
 use crate::limits::{Limits, ParseError};
 use crate::office::{Package, Relations};
 use crate::tree::{Block, BlockKind};
@@ -23,7 +23,7 @@ pub(super) struct Reader<'t, 'a> {
     pub(super) package: Package<'a>,
     pub(super) writer: Writer<'a>,
     pub(super) limits: &'a Limits,
-    pub(super) relations: &'t Relations,
+    pub(super) relationships: &'t Relations,
     pub(super) styles: Styles,
     pub(super) numbering: Numbering,
     pub(super) notes: Notes<'t>,
@@ -31,13 +31,13 @@ pub(super) struct Reader<'t, 'a> {
     pub(super) fields: Fields,
     pub(super) state: State,
     /// What stands in the open block, and is a block of its own after it.
-    pub(super) later: Vec<Later<'t>>,
+    pub(super) deferred: Vec<DeferredBlock<'t>>,
     pub(super) code: Code,
     pub(super) title: Option<String>,
     /// Characters that fields of notes hide which do not end in their note.
-    pub(super) hidden: usize,
+    pub(super) hidden_chars: usize,
     /// Files of other kinds that the document is to take in.
-    pub(super) foreign: usize,
+    pub(super) embedded_files: usize,
 }
 
 /// Where the walk is.
@@ -51,9 +51,9 @@ pub(super) struct State {
     /// Open cells, notes and comments: their paragraphs run together.
     pub(super) in_cell: usize,
     /// In a note or comment.
-    pub(super) is_beside: bool,
+    pub(super) in_note: bool,
     /// In a paragraph that is left out.
-    pub(super) is_muted: bool,
+    pub(super) is_skipped: bool,
     /// In code.
     pub(super) is_verbatim: bool,
     /// Open links.
@@ -91,7 +91,7 @@ impl<'t> Reader<'t, '_> {
                     }
                 }
                 "ins" | "moveTo" | "customXml" | "smartTag" => self.blocks(node)?,
-                "altChunk" | "subDoc" => self.foreign += 1,
+                "altChunk" | "subDoc" => self.embedded_files += 1,
                 _ => {}
             }
         }
@@ -133,17 +133,17 @@ impl<'t> Reader<'t, '_> {
         }
         let label = self.label(properties);
         if self.state.in_cell > 0 {
-            return self.run_in(paragraph, label);
+            return self.append_paragraph(paragraph, label);
         }
         if role == Role::Code {
             return self.code_line(paragraph);
         }
-        let is_muted = std::mem::replace(&mut self.state.is_muted, role == Role::Contents);
+        let is_muted = std::mem::replace(&mut self.state.is_skipped, role == Role::Contents);
         self.state.kind = self.kind(role, label.as_ref());
         self.state.is_title = role == Role::Title;
         self.write_label(label);
         self.runs(paragraph)?;
-        self.state.is_muted = is_muted;
+        self.state.is_skipped = is_muted;
         // Where the end of a paragraph is deleted, the next one goes on with it.
         let mark = properties.and_then(|properties| child(properties, "rPr"));
         match mark.and_then(|mark| child(mark, "del")) {
@@ -153,7 +153,11 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// A paragraph of a cell or note.
-    fn run_in(&mut self, paragraph: Node<'t, 't>, label: Option<Label>) -> Result<(), ParseError> {
+    fn append_paragraph(
+        &mut self,
+        paragraph: Node<'t, 't>,
+        label: Option<Label>,
+    ) -> Result<(), ParseError> {
         let outer = std::mem::take(&mut self.state.label);
         self.writer.inline.space();
         self.write_label(label);
@@ -177,7 +181,7 @@ impl<'t> Reader<'t, '_> {
         self.code.text.push_str(line.trim_end());
         self.code.text.push('\n');
         self.limits.check_text(self.code.text.len())?;
-        if self.later.is_empty() {
+        if self.deferred.is_empty() {
             Ok(())
         } else {
             self.flush()
@@ -185,11 +189,11 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn role(&self, properties: Option<Node<'_, '_>>) -> Role {
-        let stated = properties.and_then(of_outline);
+        let outline_role = properties.and_then(role_from_outline);
         let style = properties.and_then(|properties| value(properties, "pStyle"));
         let of_style = self.styles.get(style).role;
-        match (stated, of_style) {
-            (Some(stated), Role::Body | Role::Heading(_)) => stated,
+        match (outline_role, of_style) {
+            (Some(role), Role::Body | Role::Heading(_)) => role,
             (_, of_style) => of_style,
         }
     }
@@ -199,14 +203,14 @@ impl<'t> Reader<'t, '_> {
         let properties = properties?;
         let style = value(properties, "pStyle");
         let of_style = self.styles.get(style).numbering.as_ref();
-        let stated = child(properties, "numPr");
-        let stated_level = stated.and_then(|it| value(it, "ilvl")?.parse().ok());
-        let list = match stated.and_then(|it| value(it, "numId")) {
+        let own_numbering = child(properties, "numPr");
+        let own_level = own_numbering.and_then(|it| value(it, "ilvl")?.parse().ok());
+        let list = match own_numbering.and_then(|it| value(it, "numId")) {
             Some(list) => list,
             None => &of_style?.0,
         };
         let of_style = of_style.filter(|(of_style, _)| of_style == list);
-        let level = stated_level
+        let level = own_level
             .or_else(|| of_style?.1)
             .or_else(|| self.numbering.level_of_style(list, style));
         self.numbering.next(list, level.unwrap_or(0))
@@ -234,7 +238,7 @@ impl<'t> Reader<'t, '_> {
     fn write_label(&mut self, label: Option<Label>) {
         let start = self.writer.inline.len();
         if let Some(Label::Number(number)) = label
-            && !self.state.is_muted
+            && !self.state.is_skipped
         {
             self.writer.inline.push(&number);
             self.writer.inline.space();
@@ -253,11 +257,11 @@ impl<'t> Reader<'t, '_> {
     /// Ends what is open, and adds what stood in it.
     pub(super) fn flush(&mut self) -> Result<(), ParseError> {
         self.flush_text()?;
-        if !self.later.is_empty() {
+        if !self.deferred.is_empty() {
             self.flush_code()?;
         }
-        for later in std::mem::take(&mut self.later) {
-            self.read_later(later)?;
+        for later in std::mem::take(&mut self.deferred) {
+            self.read_deferred(later)?;
         }
         Ok(())
     }
@@ -300,10 +304,10 @@ impl<'t> Reader<'t, '_> {
     /// Adds the notes of the section that ends here.
     fn end_section(&mut self) -> Result<(), ParseError> {
         self.flush_code()?;
-        for (number, note) in self.notes.take_due() {
+        for (number, note) in self.notes.take_pending() {
             self.writer.inline.push(&format!("[^{number}]:"));
             let label = self.writer.inline.len();
-            self.beside(note)?;
+            self.read_note(note)?;
             if self.writer.inline.len() == label {
                 self.writer.inline.truncate(0);
             }
@@ -314,16 +318,16 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// Reads a note or comment into the open block.
-    pub(super) fn beside(&mut self, note: Node<'t, 't>) -> Result<(), ParseError> {
-        let was_beside = std::mem::replace(&mut self.state.is_beside, true);
+    pub(super) fn read_note(&mut self, note: Node<'t, 't>) -> Result<(), ParseError> {
+        let was_beside = std::mem::replace(&mut self.state.in_note, true);
         // What a note leaves open ends with it.
         let fields = std::mem::take(&mut self.fields);
         self.state.in_cell += 1;
         let result = self.blocks(note);
         self.state.in_cell -= 1;
-        self.hidden += self.fields.hidden();
+        self.hidden_chars += self.fields.hidden();
         self.fields = fields;
-        self.state.is_beside = was_beside;
+        self.state.in_note = was_beside;
         result
     }
 }

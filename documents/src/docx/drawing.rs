@@ -15,7 +15,7 @@ const NAMES_WITHIN: usize = 16;
 
 /// A block to come after the paragraph.
 #[derive(Debug)]
-pub(super) enum Later<'t> {
+pub(super) enum DeferredBlock<'t> {
     Picture { alternative: String, path: String },
     TextBox(Node<'t, 't>),
     Chart { alternative: String, path: String },
@@ -31,29 +31,29 @@ impl<'t> Reader<'t, '_> {
             return;
         }
         let described = names.and_then(description).unwrap_or_default();
-        let wanted = ["txbxContent", "blip", "imagedata", "chart", "relIds"];
-        for found in outermost(drawing, &wanted) {
+        let element_names = ["txbxContent", "blip", "imagedata", "chart", "relIds"];
+        for found in outermost(drawing, &element_names) {
             let (name, id) = match found.tag_name().name() {
                 "txbxContent" => {
-                    self.later.push(Later::TextBox(found));
+                    self.deferred.push(DeferredBlock::TextBox(found));
                     continue;
                 }
                 name @ "blip" => (name, relation(found, "embed")),
                 name @ "relIds" => (name, relation(found, "dm")),
                 name => (name, relation(found, "id")),
             };
-            let Some(path) = id.and_then(|id| self.relations.path(id)) else {
+            let Some(path) = id.and_then(|id| self.relationships.path(id)) else {
                 continue;
             };
             let path = path.to_owned();
             let alternative = || own_description(found).unwrap_or_else(|| described.clone());
-            self.later.push(match name {
-                "chart" => Later::Chart {
+            self.deferred.push(match name {
+                "chart" => DeferredBlock::Chart {
                     alternative: alternative(),
                     path,
                 },
-                "relIds" => Later::Diagram { path },
-                _ => Later::Picture {
+                "relIds" => DeferredBlock::Diagram { path },
+                _ => DeferredBlock::Picture {
                     alternative: alternative(),
                     path,
                 },
@@ -61,10 +61,10 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    pub(super) fn read_later(&mut self, later: Later<'t>) -> Result<(), ParseError> {
-        let here = self.pages.here();
+    pub(super) fn read_deferred(&mut self, later: DeferredBlock<'t>) -> Result<(), ParseError> {
+        let here = self.pages.current_pages();
         match later {
-            Later::Picture { alternative, path } => {
+            DeferredBlock::Picture { alternative, path } => {
                 let text = match &alternative[..] {
                     "" => file_name(&path),
                     alternative => alternative,
@@ -76,11 +76,11 @@ impl<'t> Reader<'t, '_> {
                 self.add(figure, text)?;
                 self.package.keep_picture(&path)
             }
-            Later::TextBox(content) => {
+            DeferredBlock::TextBox(content) => {
                 self.blocks(content)?;
                 self.flush()
             }
-            Later::Chart { alternative, path } => {
+            DeferredBlock::Chart { alternative, path } => {
                 let source = self.package.source(Some(&path))?;
                 let chart = chart::read(&self.package.tree(&source, &path)?, self.limits)?;
                 let titles = [alternative, chart.titles].join("\n");
@@ -88,28 +88,28 @@ impl<'t> Reader<'t, '_> {
                 let rows = table(&chart.rows).unwrap_or_default();
                 self.add(block(BlockKind::Table, here), &rows)
             }
-            Later::Diagram { path } => {
+            DeferredBlock::Diagram { path } => {
                 let source = self.package.source(Some(&path))?;
                 for text in diagram::read(&self.package.tree(&source, &path)?) {
                     self.add(block(BlockKind::ListItem, here), &text)?;
                 }
                 Ok(())
             }
-            Later::Comment(comment) => self.comment(comment),
+            DeferredBlock::Comment(comment) => self.comment(comment),
         }
     }
 
     fn comment(&mut self, comment: Node<'t, 't>) -> Result<(), ParseError> {
         let outer = self.writer.suspend();
-        let result = self.beside(comment);
+        let result = self.read_note(comment);
         let text = self.writer.resume(outer);
         result?;
         let pages = self.pages.take();
-        let said = match attribute(comment, "author").map(str::trim) {
+        let comment_text = match attribute(comment, "author").map(str::trim) {
             Some(author) if !author.is_empty() && !text.is_empty() => format!("{author}: {text}"),
             _ => text,
         };
-        self.add(block(BlockKind::Aside, pages), &said)
+        self.add(block(BlockKind::Aside, pages), &comment_text)
     }
 }
 

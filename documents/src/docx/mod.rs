@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
 use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::warnings::{Warnings, are, counted};
+use crate::warnings::{Warnings, count_noun, count_noun_is};
 use crate::writing::lines::Writer;
 use body::{Code, Reader, State};
 use field::Fields;
@@ -52,21 +52,21 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     let styles = Styles::read(&package.tree(&styles.0, styles.1)?);
     let numbering = Numbering::read(&package.tree(&numbering.0, numbering.1)?);
     let mut reader = Reader {
-        relations: &relations,
+        relationships: &relations,
         styles,
         numbering,
         notes: Notes::new(&footnotes, &endnotes, &comments),
-        pages: Pages::of(&source),
+        pages: Pages::new(&source),
         writer: Writer::new(limits),
         package,
         limits,
         fields: Fields::default(),
         state: State::default(),
-        later: Vec::new(),
+        deferred: Vec::new(),
         code: Code::default(),
         title: None,
-        hidden: 0,
-        foreign: 0,
+        hidden_chars: 0,
+        embedded_files: 0,
     };
     reader.read(tree.root_element())?;
     let mut warnings = left_out(&reader);
@@ -93,17 +93,17 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 /// What the walk had to leave out.
 fn left_out(reader: &Reader<'_, '_>) -> Warnings {
     let mut warnings = Warnings::default();
-    let hidden = reader.hidden + reader.fields.hidden();
+    let hidden = reader.hidden_chars + reader.fields.hidden();
     if hidden > 0 {
         warnings.add(format!(
             "a field is never ended and hides {} after it, which are not stored: open the file in Word, delete the field or press Ctrl-A and Ctrl-Shift-F9, and save it",
-            counted(hidden, "character")
+            count_noun(hidden, "character")
         ));
     }
-    if reader.foreign > 0 {
+    if reader.embedded_files > 0 {
         warnings.add(format!(
             "{} to be taken in when the document is opened, and not read: open it in Word and save it",
-            are(reader.foreign, "other file")
+            count_noun_is(reader.embedded_files, "other file")
         ));
     }
     warnings

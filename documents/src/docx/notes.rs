@@ -13,17 +13,17 @@ pub(super) struct Notes<'t> {
     endnotes: HashMap<&'t str, Node<'t, 't>>,
     comments: HashMap<&'t str, Node<'t, 't>>,
     /// Numbers of the notes that the text has referred to, in one sequence.
-    numbers: HashMap<(Kind, &'t str), usize>,
-    commented: HashSet<&'t str>,
+    numbers: HashMap<(NoteKind, &'t str), usize>,
+    comments_seen: HashSet<&'t str>,
     /// Notes of the section that is being read.
-    due: Vec<(usize, Node<'t, 't>)>,
+    pending: Vec<(usize, Node<'t, 't>)>,
 }
 
 /// Where a note stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Foot,
-    End,
+pub(super) enum NoteKind {
+    Footnote,
+    Endnote,
 }
 
 impl<'t> Notes<'t> {
@@ -37,35 +37,35 @@ impl<'t> Notes<'t> {
             endnotes: by_id(endnotes, "endnote"),
             comments: by_id(comments, "comment"),
             numbers: HashMap::new(),
-            commented: HashSet::new(),
-            due: Vec::new(),
+            comments_seen: HashSet::new(),
+            pending: Vec::new(),
         }
     }
 
     /// The number of a note that the text refers to. It is due at the end of the section from its first reference on.
-    pub(super) fn refer(&mut self, kind: Kind, id: &'t str) -> Option<usize> {
+    pub(super) fn refer(&mut self, kind: NoteKind, id: &'t str) -> Option<usize> {
         let notes = match kind {
-            Kind::Foot => &self.footnotes,
-            Kind::End => &self.endnotes,
+            NoteKind::Footnote => &self.footnotes,
+            NoteKind::Endnote => &self.endnotes,
         };
         let note = *notes.get(id)?;
         let next = self.numbers.len() + 1;
         let number = *self.numbers.entry((kind, id)).or_insert(next);
         if number == next {
-            self.due.push((number, note));
+            self.pending.push((number, note));
         }
         Some(number)
     }
 
     /// The notes that are due, which are then no longer.
-    pub(super) fn take_due(&mut self) -> Vec<(usize, Node<'t, 't>)> {
-        std::mem::take(&mut self.due)
+    pub(super) fn take_pending(&mut self) -> Vec<(usize, Node<'t, 't>)> {
+        std::mem::take(&mut self.pending)
     }
 
     /// A comment, the first time that it is asked for.
     pub(super) fn comment(&mut self, id: &'t str) -> Option<Node<'t, 't>> {
         let comment = self.comments.get(id)?;
-        self.commented.insert(id).then_some(*comment)
+        self.comments_seen.insert(id).then_some(*comment)
     }
 }
 

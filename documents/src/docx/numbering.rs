@@ -29,7 +29,7 @@ pub(super) struct Numbering {
 
 #[derive(Clone, Debug)]
 struct List {
-    of: String,
+    abstract_id: String,
     levels: [Level; LEVELS],
     /// Where the list itself starts its levels.
     starts: [Option<i64>; LEVELS],
@@ -56,21 +56,21 @@ pub(super) enum Label {
 impl Numbering {
     pub(super) fn read(tree: &Document<'_>) -> Numbering {
         let root = tree.root_element();
-        let abstracts: HashMap<&str, Abstract<'_>> = children(root, "abstractNum")
+        let abstracts: HashMap<&str, AbstractList<'_>> = children(root, "abstractNum")
             .take(LISTS_MAX)
-            .filter_map(|one| Some((attribute(one, "abstractNumId")?, Abstract::read(one))))
+            .filter_map(|one| Some((attribute(one, "abstractNumId")?, AbstractList::read(one))))
             .collect();
         // An abstract list may stand for the one that defines a style.
         let by_style: HashMap<&str, &str> = abstracts
             .iter()
-            .filter_map(|(id, one)| Some((one.defines?, *id)))
+            .filter_map(|(id, one)| Some((one.defined_style?, *id)))
             .collect();
         let lists = children(root, "num").take(LISTS_MAX).filter_map(|list| {
             let named = value(list, "abstractNumId")?;
-            let link = abstracts.get(named)?.stands_for;
-            let of = link.and_then(|style| by_style.get(style)).unwrap_or(&named);
-            let made = List::read(list, of, abstracts.get(of)?);
-            Some((attribute(list, "numId")?.to_owned(), made))
+            let link = abstracts.get(named)?.linked_style;
+            let abstract_id = link.and_then(|style| by_style.get(style)).unwrap_or(&named);
+            let parsed = List::read(list, abstract_id, abstracts.get(abstract_id)?);
+            Some((attribute(list, "numId")?.to_owned(), parsed))
         });
         Numbering {
             lists: lists.collect(),
@@ -91,7 +91,7 @@ impl Numbering {
     pub(super) fn next(&mut self, name: &str, level: usize) -> Option<Label> {
         let list = self.lists.get(name)?;
         let level = level.min(LEVELS - 1);
-        let counts = self.counts.entry(list.of.clone()).or_default();
+        let counts = self.counts.entry(list.abstract_id.clone()).or_default();
         let own_start =
             list.starts[level].filter(|_| self.started.insert((name.to_owned(), level)));
         let number = match (own_start, counts[level]) {
@@ -109,48 +109,50 @@ impl Numbering {
 }
 
 /// A list as others refer to it.
-struct Abstract<'a> {
+struct AbstractList<'a> {
     levels: [Level; LEVELS],
     /// The style that it defines.
-    defines: Option<&'a str>,
+    defined_style: Option<&'a str>,
     /// The style whose list it stands for.
-    stands_for: Option<&'a str>,
+    linked_style: Option<&'a str>,
 }
 
-impl<'a> Abstract<'a> {
-    fn read(node: Node<'a, '_>) -> Abstract<'a> {
+impl<'a> AbstractList<'a> {
+    fn read(node: Node<'a, '_>) -> AbstractList<'a> {
         let mut levels = std::array::from_fn(|_| Level::missing());
         for level in children(node, "lvl") {
-            if let Some(at) = place(level) {
+            if let Some(at) = level_index(level) {
                 levels[at] = Level::read(level);
             }
         }
-        Abstract {
+        AbstractList {
             levels,
-            defines: value(node, "styleLink"),
-            stands_for: value(node, "numStyleLink"),
+            defined_style: value(node, "styleLink"),
+            linked_style: value(node, "numStyleLink"),
         }
     }
 }
 
-fn place(level: Node<'_, '_>) -> Option<usize> {
-    let place = usize::try_from(number(level, "ilvl")?).ok()?;
-    (place < LEVELS).then_some(place)
+fn level_index(level: Node<'_, '_>) -> Option<usize> {
+    let index = usize::try_from(number(level, "ilvl")?).ok()?;
+    (index < LEVELS).then_some(index)
 }
 
 impl List {
-    fn read(list: Node<'_, '_>, of: &str, of_abstract: &Abstract<'_>) -> List {
-        let mut levels = of_abstract.levels.clone();
+    fn read(list: Node<'_, '_>, abstract_id: &str, abstract_list: &AbstractList<'_>) -> List {
+        let mut levels = abstract_list.levels.clone();
         let mut starts = [None; LEVELS];
         for change in children(list, "lvlOverride") {
-            let Some(at) = place(change) else { continue };
+            let Some(at) = level_index(change) else {
+                continue;
+            };
             if let Some(level) = child(change, "lvl") {
                 levels[at] = Level::read(level);
             }
             starts[at] = value(change, "startOverride").and_then(|start| start.parse().ok());
         }
         List {
-            of: of.to_owned(),
+            abstract_id: abstract_id.to_owned(),
             levels,
             starts,
         }

@@ -16,7 +16,7 @@ pub(super) struct Pages {
 
 impl Pages {
     /// `source`: the document's.
-    pub(super) fn of(source: &str) -> Pages {
+    pub(super) fn new(source: &str) -> Pages {
         Pages {
             current: source.contains("lastRenderedPageBreak").then_some(1),
             ..Pages::default()
@@ -24,14 +24,14 @@ impl Pages {
     }
 
     /// A break that Word found.
-    pub(super) fn found(&mut self) {
+    pub(super) fn rendered_break(&mut self) {
         if !std::mem::take(&mut self.is_broken) {
             self.next();
         }
     }
 
     /// A break that the author set.
-    pub(super) fn set(&mut self) {
+    pub(super) fn explicit_break(&mut self) {
         self.is_broken = true;
         self.next();
     }
@@ -41,7 +41,7 @@ impl Pages {
     }
 
     /// Text of the open block stands here.
-    pub(super) fn touch(&mut self) {
+    pub(super) fn extend_block(&mut self) {
         self.is_broken = false;
         let Some(page) = self.current else { return };
         let first = self.block.map_or(page, |(first, _)| first);
@@ -54,7 +54,7 @@ impl Pages {
     }
 
     /// The pages of a block that stands where the reading is.
-    pub(super) fn here(&self) -> Option<(u32, u32)> {
+    pub(super) fn current_pages(&self) -> Option<(u32, u32)> {
         self.current.map(|page| (page, page))
     }
 }

@@ -3,8 +3,8 @@
 use roxmltree::Node;
 
 use super::body::{Reader, block};
-use super::drawing::Later;
-use super::notes::Kind;
+use super::drawing::DeferredBlock;
+use super::notes::NoteKind;
 use crate::limits::ParseError;
 use crate::office::{is_on, math};
 use crate::tree::{BlockKind, MarkKind};
@@ -71,8 +71,8 @@ impl<'t> Reader<'t, '_> {
         let style = properties.and_then(|properties| value(properties, "rStyle"));
         let style = self.styles.get(style);
         let switch = |name: &str, of_style: bool| {
-            let stated = properties.and_then(|properties| child(properties, name));
-            stated.map_or(of_style, is_on)
+            let property = properties.and_then(|properties| child(properties, name));
+            property.map_or(of_style, is_on)
         };
         let (strong, emphasis) = (
             switch("b", style.is_strong),
@@ -104,14 +104,14 @@ impl<'t> Reader<'t, '_> {
                     _ => {}
                 },
                 "instrText" => self.fields.code(part.text().unwrap_or_default()),
-                "lastRenderedPageBreak" => self.pages.found(),
-                "br" if attribute(part, "type") == Some("page") => self.pages.set(),
+                "lastRenderedPageBreak" => self.pages.rendered_break(),
+                "br" if attribute(part, "type") == Some("page") => self.pages.explicit_break(),
                 "AlternateContent" => {
                     if let Some(branch) = branch(part) {
                         self.parts(branch, is_hidden)?;
                     }
                 }
-                _ if is_hidden || self.state.is_muted => {}
+                _ if is_hidden || self.state.is_skipped => {}
                 _ if self.fields.hides() => {
                     let text = (part.tag_name().name() == "t").then(|| part.text());
                     self.fields.hide(text.flatten().unwrap_or_default());
@@ -135,14 +135,14 @@ impl<'t> Reader<'t, '_> {
                     self.push(sign.encode_utf8(&mut [0; 4]));
                 }
             }
-            "footnoteReference" => self.refer(Kind::Foot, part),
-            "endnoteReference" => self.refer(Kind::End, part),
-            "commentReference" if !self.state.is_beside => {
+            "footnoteReference" => self.refer(NoteKind::Footnote, part),
+            "endnoteReference" => self.refer(NoteKind::Endnote, part),
+            "commentReference" if !self.state.in_note => {
                 let id = attribute(part, "id");
                 let comment = id.and_then(|id| self.notes.comment(id));
-                self.later.extend(comment.map(Later::Comment));
+                self.deferred.extend(comment.map(DeferredBlock::Comment));
             }
-            "drawing" | "pict" | "object" if !self.state.is_beside => self.drawing(part),
+            "drawing" | "pict" | "object" if !self.state.in_note => self.drawing(part),
             "ruby" => {
                 if let Some(base) = child(part, "rubyBase") {
                     self.runs(base)?;
@@ -153,13 +153,13 @@ impl<'t> Reader<'t, '_> {
         Ok(())
     }
 
-    fn is_silent(&self) -> bool {
-        self.state.is_muted || self.fields.hides()
+    fn is_suppressed(&self) -> bool {
+        self.state.is_skipped || self.fields.hides()
     }
 
     fn push(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.pages.touch();
+            self.pages.extend_block();
         }
         if self.state.is_verbatim {
             self.writer.inline.push_verbatim(text)
@@ -169,15 +169,15 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// The mark of a note. A note refers to no other.
-    fn refer(&mut self, kind: Kind, reference: Node<'t, 't>) {
-        let id = attribute(reference, "id").filter(|_| !self.state.is_beside);
+    fn refer(&mut self, kind: NoteKind, reference: Node<'t, 't>) {
+        let id = attribute(reference, "id").filter(|_| !self.state.in_note);
         if let Some(number) = id.and_then(|id| self.notes.refer(kind, id)) {
             self.push(&format!("[^{number}]"));
         }
     }
 
     fn formula(&mut self, formula: Node<'t, 't>) {
-        if !self.is_silent() {
+        if !self.is_suppressed() {
             self.writer.inline.space();
             self.push(&math::linear(formula));
             self.writer.inline.space();
@@ -187,7 +187,7 @@ impl<'t> Reader<'t, '_> {
     /// A displayed formula: a block that parts the paragraph, but not within a cell.
     fn displayed(&mut self, formulas: Node<'t, 't>) -> Result<(), ParseError> {
         let text = math::display(formulas);
-        if self.is_silent() || text.is_empty() {
+        if self.is_suppressed() || text.is_empty() {
             return Ok(());
         }
         if self.state.in_cell > 0 {
@@ -199,7 +199,7 @@ impl<'t> Reader<'t, '_> {
         let kind = self.state.kind.clone();
         self.flush_text()?;
         self.state.kind = kind;
-        let equation = block(BlockKind::Equation, self.pages.here());
+        let equation = block(BlockKind::Equation, self.pages.current_pages());
         self.add(equation, &text)
     }
 }

@@ -99,10 +99,10 @@ fn resolve(style: Node<'_, '_>, all: &HashMap<&str, Node<'_, '_>>) -> Style {
         .take(CHAIN_MAX)
         .collect();
     let switch = |name: &str| {
-        let mut stated = chain
+        let mut properties = chain
             .iter()
             .filter_map(|style| child(child(*style, "rPr")?, name));
-        stated.next().is_some_and(is_on)
+        properties.next().is_some_and(is_on)
     };
     Style {
         role: chain
@@ -130,11 +130,11 @@ fn numbering(chain: &[Node<'_, '_>]) -> Option<(String, Option<usize>)> {
 /// What a style says of its role by itself.
 fn role(style: Node<'_, '_>) -> Option<Role> {
     let name = value(style, "name").unwrap_or_default().to_lowercase();
-    of_name(&name).or_else(|| of_outline(child(style, "pPr")?))
+    role_from_name(&name).or_else(|| role_from_outline(child(style, "pPr")?))
 }
 
 /// The role that an outline level gives; the tenth level is that of body text.
-pub(super) fn of_outline(properties: Node<'_, '_>) -> Option<Role> {
+pub(super) fn role_from_outline(properties: Node<'_, '_>) -> Option<Role> {
     match value(properties, "outlineLvl")?.parse() {
         Ok(level @ 0..=8) => Some(Role::Heading(level + 1)),
         Ok(9) => Some(Role::Body),
@@ -142,7 +142,7 @@ pub(super) fn of_outline(properties: Node<'_, '_>) -> Option<Role> {
     }
 }
 
-fn of_name(name: &str) -> Option<Role> {
+fn role_from_name(name: &str) -> Option<Role> {
     let is_word = |words: &[&str]| {
         let mut parts = name.split(|c: char| !c.is_alphanumeric());
         parts.any(|part| words.contains(&part))

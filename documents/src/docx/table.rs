@@ -38,7 +38,7 @@ impl<'t> Reader<'t, '_> {
             within("cells of a table", count, self.limits.blocks_max)?;
             self.limits.check_text(bytes)?;
         }
-        let pages = self.pages.take().or(self.pages.here());
+        let pages = self.pages.take().or(self.pages.current_pages());
         let text = blocks::table(&lines).unwrap_or_default();
         self.add(block(BlockKind::Table, pages), &text)?;
         self.flush()

@@ -256,8 +256,15 @@ fn what_is_no_text_of_the_document_is_left_out() {
 fn notes_close_their_section_and_comments_follow_their_paragraph() {
     use BlockKind::{Aside, Footnote, Heading, Paragraph};
     let refer = "<r><footnoteReference id='2'/></r><r><footnoteReference id='0'/></r><r><commentReference id='5'/></r>";
-    let noted = format!("<p><r><t>a</t></r>{refer}<r><t>.</t></r></p>");
-    let body = [&p("1", "A")[..], &noted, &p("", "b"), &p("1", "B"), &noted].concat();
+    let paragraph_with_note = format!("<p><r><t>a</t></r>{refer}<r><t>.</t></r></p>");
+    let body = [
+        &p("1", "A")[..],
+        &paragraph_with_note,
+        &p("", "b"),
+        &p("1", "B"),
+        &paragraph_with_note,
+    ]
+    .concat();
     check(
         &body,
         &[
@@ -674,10 +681,10 @@ fn what_is_lost_is_told() {
         ),
     ];
     for (body, want) in cases {
-        let told = read(body).warnings;
-        assert_eq!(told.len(), want.len(), "{body}: {told:?}");
-        for (told, want) in told.iter().zip(*want) {
-            assert!(told.contains(want), "{told}");
+        let warning = read(body).warnings;
+        assert_eq!(warning.len(), want.len(), "{body}: {warning:?}");
+        for (warnings, want) in warning.iter().zip(*want) {
+            assert!(warnings.contains(want), "{warnings}");
         }
     }
 }
@@ -690,12 +697,12 @@ fn parts_and_pictures_that_are_not_there_are_told() {
         ("word/document.xml", body.as_bytes()),
         ("word/_rels/document.xml.rels", relations.as_bytes()),
     ]);
-    let told = parse(&bytes, &Limits::default()).unwrap().warnings;
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("(word/footnotes.xml)"), "{told:?}");
+    let warnings = parse(&bytes, &Limits::default()).unwrap().warnings;
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("(word/footnotes.xml)"), "{warnings:?}");
     let picture = "1 picture is not stored";
     assert!(
-        told[1].starts_with(picture) && told[1].contains("(word/media/a.png)"),
-        "{told:?}"
+        warnings[1].starts_with(picture) && warnings[1].contains("(word/media/a.png)"),
+        "{warnings:?}"
     );
 }

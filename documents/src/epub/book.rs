@@ -6,10 +6,10 @@ use roxmltree::{Document, Node};
 
 use super::path_of;
 use crate::cues::year::year;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::html::book_page;
 use crate::limits::{Limits, ParseError};
-use crate::warnings::{Warnings, are, counted, listed};
+use crate::warnings::{Warnings, count_noun, count_noun_is, listed};
 use crate::xml::node::{attribute, child, children, collapsed};
 
 /// A book, as its package document describes it.
@@ -18,7 +18,7 @@ pub(super) struct Book {
     pub(super) title: Option<String>,
     pub(super) authors: Vec<String>,
     pub(super) year: Option<i32>,
-    pub(super) facts: Facts,
+    pub(super) facts: TextMetrics,
     /// Paths of the files of text, in the order of reading.
     pub(super) spine: Vec<String>,
     /// Paths in that order of what is no page of text.
@@ -84,17 +84,17 @@ impl Book {
     }
 
     /// Says what stands in the order of reading and is not read.
-    pub(super) fn tell_unread(&self, warnings: &mut Warnings) {
+    pub(super) fn warn_unread(&self, warnings: &mut Warnings) {
         if self.unnamed > 0 {
             warnings.add(format!(
                 "the book's order of reading names {} that its list of files lacks: get a whole copy of it",
-                counted(self.unnamed, "part")
+                count_noun(self.unnamed, "part")
             ));
         }
         if !self.other.is_empty() {
             warnings.add(format!(
                 "{} no page of text, though in the book's order of reading, and not stored: {}",
-                are(self.other.len(), "file"),
+                count_noun_is(self.other.len(), "file"),
                 listed(self.other.iter().map(String::as_str))
             ));
         }
@@ -125,13 +125,13 @@ impl Book {
         // A description may hold markup.
         let description = facts.first("description").unwrap_or_default();
         let description = collapsed(&book_page(&description, limits)?.0);
-        self.facts = Facts {
+        self.facts = TextMetrics {
             language: facts.first("language"),
             venue: facts.first("publisher"),
             doi: of_identifiers(doi),
             keywords: Some(subjects.join(", ")).filter(|all| !all.is_empty()),
             description: Some(description).filter(|it| !it.is_empty()),
-            ..Facts::default()
+            ..TextMetrics::default()
         };
         if let Some(isbn) = of_identifiers(isbn) {
             self.facts.state("isbn", isbn);
@@ -148,12 +148,12 @@ fn items(root: Node<'_, '_>, base: &str) -> HashMap<String, Item> {
     items
         .filter_map(|item| {
             let properties = attribute(item, "properties").unwrap_or_default();
-            let made = Item {
+            let parsed = Item {
                 path: path_of(base, attribute(item, "href")?)?,
                 media_type: attribute(item, "media-type").unwrap_or_default().to_owned(),
                 is_navigation: properties.split_whitespace().any(|it| it == "nav"),
             };
-            Some((attribute(item, "id")?.to_owned(), made))
+            Some((attribute(item, "id")?.to_owned(), parsed))
         })
         .collect()
 }

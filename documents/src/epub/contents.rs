@@ -42,7 +42,7 @@ impl Contents {
             };
             let root = tree.root_element();
             match child(root, "navMap") {
-                Some(map) => contents.points(map, path, 1),
+                Some(map) => contents.nav_points(map, path, 1),
                 None => contents.lists(root, path),
             }
         }
@@ -64,13 +64,13 @@ impl Contents {
     }
 
     /// The points of an NCX. Recursive: the depth of the tree is bounded.
-    fn points(&mut self, parent: Node<'_, '_>, base: &str, level: u8) {
+    fn nav_points(&mut self, parent: Node<'_, '_>, base: &str, level: u8) {
         for point in children(parent, "navPoint") {
             let label = child(point, "navLabel").and_then(|label| child(label, "text"));
             let text = label.and_then(|label| label.text());
             let address = child(point, "content").and_then(|content| attribute(content, "src"));
             self.add(base, address, text.unwrap_or_default(), level);
-            self.points(point, base, level.saturating_add(1));
+            self.nav_points(point, base, level.saturating_add(1));
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         }
     }
     let mut warnings = Warnings::default();
-    book.tell_unread(&mut warnings);
+    book.warn_unread(&mut warnings);
     let (text, blocks, pictures) = pages.finish(&mut warnings);
     let mut document = ParsedDocument {
         kind: Kind::Epub,
@@ -88,7 +88,7 @@ impl Files<'_> {
     }
 
     fn need(&mut self, path: &str) -> Result<String, ParseError> {
-        let bytes = self.archive.need(path)?;
+        let bytes = self.archive.read_required(path)?;
         xml::decoded(bytes, Kind::Epub, path)
     }
 

@@ -9,7 +9,7 @@ use crate::html::book_page;
 use crate::limits::{Limits, ParseError};
 use crate::package::pictures::Pictures;
 use crate::tree::{Asset, Block, BlockKind, MarkKind};
-use crate::warnings::{Warnings, are, listed};
+use crate::warnings::{Warnings, count_noun_is, listed};
 use crate::writing::blocks::Blocks;
 
 /// What was read so far.
@@ -114,7 +114,7 @@ impl<'a> Pages<'a> {
             if !paths.is_empty() {
                 warnings.add(format!(
                     "{} {what} in the book, and not stored ({}): get a whole copy of it",
-                    are(paths.len(), "chapter file"),
+                    count_noun_is(paths.len(), "chapter file"),
                     listed(paths.iter().map(String::as_str))
                 ));
             }

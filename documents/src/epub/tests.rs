@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::package::archive::tests::packed;
 use crate::tree::BlockKind;
 
@@ -103,11 +103,11 @@ fn files_follow_the_spine_and_lone_ones_get_their_title() {
     check(&book(&pages, &[("O/toc.ncx", b"<ncx>")]), &without);
     let page_with_more =
         "<ul><li><a href='d.xhtml'>Own</a></li></ul><p>And a long word of welcome.</p>";
-    let kept = [
+    let expected = [
         (ListItem, "Own"),
         (Paragraph, "And a long word of welcome."),
     ];
-    check(&book(&[("toc.xhtml", page_with_more)], &[]), &kept);
+    check(&book(&[("toc.xhtml", page_with_more)], &[]), &expected);
 }
 
 #[test]
@@ -144,13 +144,13 @@ fn a_book_states_what_it_is() {
     assert_eq!(document.title.as_deref(), Some("On Ducks"));
     assert_eq!(document.authors, ["Ann Lee"]);
     assert_eq!(document.year, Some(1999));
-    let facts = Facts {
+    let facts = TextMetrics {
         language: Some("en".to_owned()),
         venue: Some("Press".to_owned()),
         keywords: Some("Birds, Ponds".to_owned()),
         description: Some("About ducks.".to_owned()),
         other: [("isbn".to_owned(), "9783161484100".to_owned())].into(),
-        ..Facts::default()
+        ..TextMetrics::default()
     };
     assert_eq!(document.facts, facts);
 }
@@ -210,12 +210,15 @@ fn chapters_that_are_missing_or_damaged_are_told_and_the_others_are_read() {
     ] {
         let document = parse(&bytes, &Limits::default()).unwrap();
         assert!(document.text.contains("Ducks."));
-        let told = document.warnings;
-        assert_eq!(told.len(), want.len() + 1, "{told:?}");
-        for (told, want) in told.iter().zip(want) {
-            assert!(told.contains(want), "{told}");
+        let warnings = document.warnings;
+        assert_eq!(warnings.len(), want.len() + 1, "{warnings:?}");
+        for (warning, want) in warnings.iter().zip(want) {
+            assert!(warning.contains(want), "{warning}");
         }
-        assert!(told[want.len()].contains("(O/none.png)"), "{told:?}");
+        assert!(
+            warnings[want.len()].contains("(O/none.png)"),
+            "{warnings:?}"
+        );
     }
 }
 

@@ -30,7 +30,7 @@ use crate::limits::within;
 /// Bytes that are read at once, at most.
 const PIECE_LEN_MAX: usize = 4 << 10;
 /// Elements and attributes that may be made once more.
-const REPEATED_MAX: usize = 4_000_000;
+const IMPLIED_MAX: usize = 4_000_000;
 /// Attributes of a tag.
 const ATTRIBUTES_MAX: usize = 1_000;
 /// Steps that any page may take.
@@ -66,8 +66,8 @@ fn read(html: &str, depth_max: usize) -> Guard {
         rest.pop_front(len);
         while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
         tag.read(piece, tokenizer.sink.tokens.get() == tokens);
-        tokenizer.sink.see_attributes(tag.attributes);
-        if tokenizer.sink.is_over() {
+        tokenizer.sink.record_attributes(tag.attributes);
+        if tokenizer.sink.is_exceeded() {
             return tokenizer.sink;
         }
     }
@@ -96,7 +96,7 @@ struct OpenTag {
     is_open: bool,
     /// Whether the piece before ended in `<`.
     is_after_bracket: bool,
-    place: Place,
+    state: TagState,
     attributes: usize,
 }
 
@@ -121,20 +121,20 @@ impl OpenTag {
 
     fn count(&mut self, byte: u8) {
         let is_space = byte.is_ascii_whitespace();
-        self.place = match (self.place, byte) {
-            (Place::Quoted(quote), _) if byte == quote => Place::BeforeName,
-            (Place::Quoted(_), _) => return,
-            (Place::BeforeValue, b'"' | b'\'') => Place::Quoted(byte),
-            (Place::BeforeValue, _) if !is_space => Place::Unquoted,
-            (Place::Unquoted, _) if !is_space => return,
-            (Place::TagName | Place::Unquoted, _) if is_space => Place::BeforeName,
-            (Place::Name, _) if is_space => Place::AfterName,
+        self.state = match (self.state, byte) {
+            (TagState::Quoted(quote), _) if byte == quote => TagState::BeforeName,
+            (TagState::Quoted(_), _) => return,
+            (TagState::BeforeValue, b'"' | b'\'') => TagState::Quoted(byte),
+            (TagState::BeforeValue, _) if !is_space => TagState::Unquoted,
+            (TagState::Unquoted, _) if !is_space => return,
+            (TagState::TagName | TagState::Unquoted, _) if is_space => TagState::BeforeName,
+            (TagState::Name, _) if is_space => TagState::AfterName,
             (_, _) if is_space => return,
-            (_, b'/') => Place::BeforeName,
-            (Place::Name | Place::AfterName, b'=') => Place::BeforeValue,
-            (Place::BeforeName | Place::AfterName, _) => {
+            (_, b'/') => TagState::BeforeName,
+            (TagState::Name | TagState::AfterName, b'=') => TagState::BeforeValue,
+            (TagState::BeforeName | TagState::AfterName, _) => {
                 self.attributes += 1;
-                Place::Name
+                TagState::Name
             }
             _ => return,
         };
@@ -143,7 +143,7 @@ impl OpenTag {
 
 /// Where in a tag a byte is.
 #[derive(Clone, Copy, Debug, Default)]
-enum Place {
+enum TagState {
     #[default]
     TagName,
     BeforeName,
@@ -163,7 +163,7 @@ struct Guard {
     /// Tags, comments and texts that were read.
     tokens: Cell<usize>,
     /// Elements and attributes that were made without a tag of their own.
-    repeated: Cell<usize>,
+    implied: Cell<usize>,
     /// The most attributes that a tag has.
     attributes: Cell<usize>,
     /// The most attributes that a tag of formatting has.
@@ -181,7 +181,7 @@ impl Guard {
             depth_max,
             steps_max: len.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_MIN),
             tokens: Cell::new(0),
-            repeated: Cell::new(0),
+            implied: Cell::new(0),
             attributes: Cell::new(0),
             attributes_formatting: Cell::new(0),
             markers: Cell::new(0),
@@ -193,8 +193,8 @@ impl Guard {
         within("levels of nesting", sink.deepest.get(), self.depth_max)?;
         within(
             "elements that are left open",
-            self.repeated.get(),
-            REPEATED_MAX,
+            self.implied.get(),
+            IMPLIED_MAX,
         )?;
         within(
             "attributes of an element",
@@ -204,21 +204,21 @@ impl Guard {
         within("looks at open elements", sink.steps.get(), self.steps_max)
     }
 
-    fn is_over(&self) -> bool {
+    fn is_exceeded(&self) -> bool {
         let sink = &self.builder.sink;
         sink.deepest.get() > self.depth_max
-            || self.repeated.get() > REPEATED_MAX
+            || self.implied.get() > IMPLIED_MAX
             || self.attributes.get() > ATTRIBUTES_MAX
             || sink.steps.get() > self.steps_max
     }
 
-    fn see_attributes(&self, count: usize) {
+    fn record_attributes(&self, count: usize) {
         self.attributes.set(self.attributes.get().max(count));
     }
 
     /// Counts what a tag asks for, and the work that it makes and the sink does not see.
-    fn see(&self, tag: &Tag) {
-        self.see_attributes(tag.attrs.len());
+    fn record_tag(&self, tag: &Tag) {
+        self.record_attributes(tag.attrs.len());
         let is_start = tag.kind == TagKind::StartTag;
         if is_start && MARKERS.contains(&&*tag.name) {
             add(&self.markers, 1);
@@ -246,18 +246,18 @@ impl TokenSink for Guard {
             return self.builder.process_token(token, line);
         }
         add(&self.tokens, 1);
-        let mut asked_for = 0;
+        let mut requested = 0;
         if let Token::TagToken(tag) = &token {
-            self.see(tag);
-            asked_for = 1 + tag.attrs.len();
+            self.record_tag(tag);
+            requested = 1 + tag.attrs.len();
         }
-        if self.is_over() {
+        if self.is_exceeded() {
             return TokenSinkResult::Continue;
         }
-        let made = self.builder.sink.made.get();
+        let created_before = self.builder.sink.created.get();
         let result = self.builder.process_token(token, line);
-        let made = self.builder.sink.made.get() - made;
-        add(&self.repeated, made.saturating_sub(asked_for));
+        let created = self.builder.sink.created.get() - created_before;
+        add(&self.implied, created.saturating_sub(requested));
         result
     }
 
@@ -281,7 +281,7 @@ struct Sink {
     /// The deepest place that a node was given. Nodes that are moved later are not moved deeper.
     deepest: Cell<usize>,
     /// Elements and attributes.
-    made: Cell<usize>,
+    created: Cell<usize>,
     /// Nodes that were looked at.
     steps: Cell<usize>,
 }
@@ -291,7 +291,7 @@ impl Default for Sink {
         Sink {
             tree: HtmlTreeSink::new(Html::new_document()),
             deepest: Cell::new(0),
-            made: Cell::new(0),
+            created: Cell::new(0),
             steps: Cell::new(0),
         }
     }
@@ -309,7 +309,7 @@ impl Sink {
         depth
     }
 
-    fn see_depth(&self, depth: usize) {
+    fn record_depth(&self, depth: usize) {
         self.deepest.set(self.deepest.get().max(depth));
     }
 
@@ -347,7 +347,7 @@ impl TreeSink for Sink {
     }
 
     fn create_element(&self, name: QualName, attrs: Vec<Attribute>, flags: ElementFlags) -> NodeId {
-        add(&self.made, 1 + attrs.len());
+        add(&self.created, 1 + attrs.len());
         self.tree.create_element(name, attrs, flags)
     }
 
@@ -361,14 +361,14 @@ impl TreeSink for Sink {
 
     fn append(&self, parent: &NodeId, child: NodeOrText<NodeId>) {
         if matches!(child, NodeOrText::AppendNode(_)) {
-            self.see_depth(self.depth(*parent) + 1);
+            self.record_depth(self.depth(*parent) + 1);
         }
         self.tree.append(parent, child);
     }
 
     fn append_before_sibling(&self, sibling: &NodeId, child: NodeOrText<NodeId>) {
         if matches!(child, NodeOrText::AppendNode(_)) {
-            self.see_depth(self.depth(*sibling));
+            self.record_depth(self.depth(*sibling));
         }
         self.tree.append_before_sibling(sibling, child);
     }
@@ -399,7 +399,7 @@ impl TreeSink for Sink {
     }
 
     fn add_attrs_if_missing(&self, target: &NodeId, attrs: Vec<Attribute>) {
-        add(&self.made, attrs.len());
+        add(&self.created, attrs.len());
         self.tree.add_attrs_if_missing(target, attrs);
     }
 

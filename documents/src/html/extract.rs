@@ -11,7 +11,7 @@ use scraper::node::Element;
 use scraper::{ElementRef, Node};
 
 use super::formula::Formula;
-use super::furniture::{has_descendant, is_decoration, is_hidden};
+use super::furniture::{has_descendant, is_boilerplate, is_hidden};
 use super::picture::Picture;
 use super::table::Rows;
 use crate::limits::{Limits, ParseError};
@@ -28,7 +28,7 @@ pub(super) struct Content {
 
 /// What to leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum ExtractScope {
     /// Menus, banners and footers, beside what is never shown.
     Content,
     /// Only what is never shown.
@@ -87,10 +87,10 @@ const BLOCK_LEVEL: &[&str] = &[
 /// Everything that is to be read below `root`.
 pub(super) fn extract(
     root: ElementRef<'_>,
-    keep: Keep,
+    scope: ExtractScope,
     limits: &Limits,
 ) -> Result<Content, ParseError> {
-    let mut walk = Walk::new(keep, limits);
+    let mut walk = Walk::new(scope, limits);
     let mut node = *root;
     let mut is_entering = true;
     loop {
@@ -137,7 +137,7 @@ pub(super) fn extract(
 }
 
 struct Walk<'a> {
-    keep: Keep,
+    scope: ExtractScope,
     limits: &'a Limits,
     text: String,
     blocks: Blocks<'a>,
@@ -151,7 +151,7 @@ struct Walk<'a> {
     /// The table of data that is open.
     table: Table,
     /// Open lists of notes or works, innermost last.
-    notes: Vec<Notes>,
+    notes: Vec<NoteList>,
     /// The number of the note that begins, until its text is seen.
     note_mark: Option<String>,
     /// Open figures, with their depths and whether they have a caption.
@@ -178,7 +178,7 @@ struct Table {
 }
 
 /// A list of notes or works.
-struct Notes {
+struct NoteList {
     depth: usize,
     kind: BlockKind,
     /// How its numbers are written, where it has any.
@@ -187,9 +187,9 @@ struct Notes {
 }
 
 impl<'a> Walk<'a> {
-    fn new(keep: Keep, limits: &'a Limits) -> Self {
+    fn new(scope: ExtractScope, limits: &'a Limits) -> Self {
         Walk {
-            keep,
+            scope,
             limits,
             text: String::new(),
             blocks: Blocks::new(limits),
@@ -247,22 +247,23 @@ impl<'a> Walk<'a> {
         let value = element.value();
         let name = value.name();
         if let Some(formula) =
-            Formula::of(element).filter(|_| name != "math" || !is_hidden(element))
+            Formula::from_element(element).filter(|_| name != "math" || !is_hidden(element))
         {
             self.formula(formula)?;
             return Ok(false);
         }
-        if name == "img" || (name == "svg" && self.keep == Keep::Book) {
+        if name == "img" || (name == "svg" && self.scope == ExtractScope::Book) {
             self.picture(element)?;
             return Ok(false);
         }
         let is_left_out = is_hidden(element)
-            || (self.keep == Keep::Content && is_decoration(element, self.header_depth > 0));
+            || (self.scope == ExtractScope::Content
+                && is_boilerplate(element, self.header_depth > 0));
         if is_left_out {
             return Ok(false);
         }
         self.depth += 1;
-        if let Some(kind) = mark_of(value) {
+        if let Some(kind) = mark_kind(value) {
             self.inline.open(kind);
             self.link_depth += usize::from(kind == MarkKind::Link);
         }
@@ -291,7 +292,7 @@ impl<'a> Walk<'a> {
             let has_caption = is_outer_captioned || has_caption(element);
             self.figures.push((self.depth, has_caption));
         }
-        if let Some(notes) = notes_of(element.value(), self.depth) {
+        if let Some(notes) = note_list(element.value(), self.depth) {
             self.notes.push(notes);
         } else if name == "ol"
             && let Some(notes) = self.notes.last_mut()
@@ -300,7 +301,7 @@ impl<'a> Walk<'a> {
         } else if name == "li" {
             self.number_note();
         }
-        if let Some(role) = role_of(element) {
+        if let Some(role) = block_kind(element) {
             if is_closed(&role) {
                 self.closed = Some(self.depth);
                 self.table = Table::default();
@@ -345,7 +346,7 @@ impl<'a> Walk<'a> {
 
     fn leave(&mut self, element: &Element) -> Result<(), ParseError> {
         let name = element.name();
-        if let Some(kind) = mark_of(element) {
+        if let Some(kind) = mark_kind(element) {
             self.inline.close();
             self.link_depth -= usize::from(kind == MarkKind::Link);
         }
@@ -436,8 +437,9 @@ impl<'a> Walk<'a> {
             .last()
             .is_some_and(|(_, has_caption)| *has_caption);
         let is_in_link = self.link_depth > 0;
-        let picture = Picture::of(element).filter(|picture| {
-            self.keep == Keep::Book || picture.is_telling(element, is_in_link, has_caption)
+        let picture = Picture::from_element(element).filter(|picture| {
+            self.scope == ExtractScope::Book
+                || picture.is_informative(element, is_in_link, has_caption)
         });
         let Some(picture) = picture else {
             return Ok(());
@@ -446,7 +448,7 @@ impl<'a> Walk<'a> {
             Some(BlockKind::Code(_)) => return Ok(()),
             Some(BlockKind::Table) if self.closed.is_some() => {
                 self.inline.space();
-                self.inline.push(&picture.said);
+                self.inline.push(&picture.alt_text);
                 self.inline.space();
                 if !picture.address.is_empty() {
                     self.table.images.push(picture.address);
@@ -454,7 +456,7 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
             // Headings are drawn in some books.
-            Some(BlockKind::Heading(_)) => self.inline.push(&picture.said),
+            Some(BlockKind::Heading(_)) => self.inline.push(&picture.alt_text),
             _ => {}
         }
         self.pictures.push(picture);
@@ -575,15 +577,17 @@ fn is_caption(element: &Element) -> bool {
 }
 
 /// The list of notes or works that an element is.
-fn notes_of(element: &Element, depth: usize) -> Option<Notes> {
+fn note_list(element: &Element, depth: usize) -> Option<NoteList> {
     let is_class = |classes: &[&str]| element.classes().any(|c| classes.contains(&c));
     let role = element.attr("role").unwrap_or_default();
-    let says = |types: &[&str]| {
-        let stated = element.attr("epub:type").unwrap_or_default();
-        let mut said = stated.split_whitespace().chain(role.strip_prefix("doc-"));
-        said.any(|word| types.contains(&word))
+    let has_type = |types: &[&str]| {
+        let epub_types = element.attr("epub:type").unwrap_or_default();
+        let mut types_and_role = epub_types
+            .split_whitespace()
+            .chain(role.strip_prefix("doc-"));
+        types_and_role.any(|word| types.contains(&word))
     };
-    let is_note = says(&[
+    let is_note = has_type(&[
         "endnotes",
         "footnotes",
         "rearnotes",
@@ -591,7 +595,7 @@ fn notes_of(element: &Element, depth: usize) -> Option<Notes> {
         "footnote",
         "rearnote",
     ]) || is_class(&["references", "reflist", "footnotes", "endnotes", "footnote"]);
-    let is_work = says(&["bibliography", "biblioentry"])
+    let is_work = has_type(&["bibliography", "biblioentry"])
         || is_class(&["refbegin", "bibliography", "ltx_biblist"]);
     let kind = match (is_note, is_work) {
         _ if matches!(element.name(), "body" | "html" | "a" | "sup" | "span") => return None,
@@ -605,7 +609,7 @@ fn notes_of(element: &Element, depth: usize) -> Option<Notes> {
         ("ol", false) => Some(("", ".")),
         _ => None,
     };
-    Some(Notes {
+    Some(NoteList {
         depth,
         kind,
         numbers,
@@ -620,7 +624,7 @@ fn is_closed(role: &BlockKind) -> bool {
     )
 }
 
-fn role_of(element: ElementRef<'_>) -> Option<BlockKind> {
+fn block_kind(element: ElementRef<'_>) -> Option<BlockKind> {
     Some(match element.value().name() {
         "h1" => BlockKind::Heading(1),
         "h2" => BlockKind::Heading(2),
@@ -650,7 +654,7 @@ fn is_layout(table: ElementRef<'_>) -> bool {
         || (!is_data && has_descendant(table, &parts))
 }
 
-fn mark_of(element: &Element) -> Option<MarkKind> {
+fn mark_kind(element: &Element) -> Option<MarkKind> {
     Some(match element.name() {
         "em" | "i" | "dfn" | "cite" => MarkKind::Emphasis,
         "strong" | "b" => MarkKind::Strong,

@@ -14,7 +14,7 @@ pub(super) struct Formula {
 impl Formula {
     /// The formula that an element is, if it is one: MathML, a picture of TeX, or a script for
     /// MathJax.
-    pub(super) fn of(element: ElementRef<'_>) -> Option<Formula> {
+    pub(super) fn from_element(element: ElementRef<'_>) -> Option<Formula> {
         let value = element.value();
         let is_of = |class: &str| value.classes().any(|c| c == class);
         let is_tex =

@@ -5,12 +5,12 @@
 
 use scraper::ElementRef;
 
-const NEVER_SHOWN: &[&str] = &[
+const HIDDEN_ELEMENTS: &[&str] = &[
     "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "head",
     "select", "datalist", "textarea", "audio", "video", "map",
 ];
-const DECORATION: &[&str] = &["nav", "footer", "aside", "button", "dialog", "menu"];
-const DECORATION_ROLES: &[&str] = &[
+const BOILERPLATE_ELEMENTS: &[&str] = &["nav", "footer", "aside", "button", "dialog", "menu"];
+const BOILERPLATE_ROLES: &[&str] = &[
     "navigation",
     "banner",
     "contentinfo",
@@ -23,7 +23,7 @@ const DECORATION_ROLES: &[&str] = &[
     "alertdialog",
 ];
 /// Classes by which widespread site software names what is not the text.
-const DECORATION_CLASSES: &[&str] = &[
+const BOILERPLATE_CLASSES: &[&str] = &[
     "ambox",
     "authority-control",
     "breadcrumb",
@@ -64,7 +64,7 @@ const REMARKS: &[&str] = &[
     "warning",
 ];
 /// What a class or an id of such an element begins with.
-const DECORATION_STARTS: &[&str] = &[
+const BOILERPLATE_PREFIXES: &[&str] = &[
     "advert",
     "ads-",
     "banner-ad",
@@ -85,8 +85,8 @@ const DECORATION_STARTS: &[&str] = &[
     "subscribe",
 ];
 /// Whatever its class, an element with more text than this holds text of the page, in bytes.
-const DECORATION_BYTES_MAX: usize = 1_500;
-const DECORATION_ELEMENTS_MAX: usize = 500;
+const BOILERPLATE_BYTES_MAX: usize = 1_500;
+const BOILERPLATE_ELEMENTS_MAX: usize = 500;
 const HEADINGS: &[&str] = &["h1", "h2", "h3", "h4", "h5", "h6"];
 /// How far around an element and within it a heading is looked for.
 const HEADING_DEPTH_MAX: usize = 4;
@@ -99,26 +99,26 @@ pub(super) fn is_hidden(element: ElementRef<'_>) -> bool {
     value.attr("hidden").is_some()
         || style.contains("display:none")
         || style.contains("display: none")
-        || NEVER_SHOWN.contains(&value.name())
+        || HIDDEN_ELEMENTS.contains(&value.name())
         // The same formula once more, in glyphs that are set by hand.
         || value.classes().any(|class| class == "katex-html")
 }
 
 /// Whether the element belongs to the site rather than to the page. `is_in_header`: a `header` is
 /// open around it.
-pub(super) fn is_decoration(element: ElementRef<'_>, is_in_header: bool) -> bool {
+pub(super) fn is_boilerplate(element: ElementRef<'_>, is_in_header: bool) -> bool {
     let value = element.value();
     let name = value.name();
     let is_aside = name == "aside" && value.classes().any(|c| REMARKS.contains(&c));
-    (DECORATION.contains(&name) && !is_aside)
+    (BOILERPLATE_ELEMENTS.contains(&name) && !is_aside)
         || value.attr("aria-hidden") == Some("true")
-        || value.attr("role").is_some_and(|r| DECORATION_ROLES.contains(&r))
-        || value.classes().any(|c| DECORATION_CLASSES.contains(&c))
+        || value.attr("role").is_some_and(|r| BOILERPLATE_ROLES.contains(&r))
+        || value.classes().any(|c| BOILERPLATE_CLASSES.contains(&c))
         // A header that holds the page's title is no mere banner, but its lists are menus.
         || (matches!(name, "ul" | "ol") && is_in_header)
         || (name == "header" && !has_descendant(element, &["h1"]))
         || (name == "a" && is_anchor(element))
-        || (begins_like_decoration(element) && holds_little(element))
+        || (starts_like_boilerplate(element) && is_small(element))
 }
 
 /// The sign behind a heading that links to it.
@@ -136,24 +136,24 @@ fn is_anchor(link: ElementRef<'_>) -> bool {
     }
 }
 
-fn begins_like_decoration(element: ElementRef<'_>) -> bool {
+fn starts_like_boilerplate(element: ElementRef<'_>) -> bool {
     let value = element.value();
     if matches!(value.name(), "html" | "body" | "main" | "article") {
         return false;
     }
-    let id = value.id().filter(|id| !is_made_of_heading(element, id));
+    let id = value.id().filter(|id| !is_id_from_heading(element, id));
     let mut names = value.classes().chain(id);
     names.any(|name| {
         let begins = |start: &&str| {
             let head = name.get(..start.len());
             head.is_some_and(|head| head.eq_ignore_ascii_case(start))
         };
-        DECORATION_STARTS.iter().any(begins)
+        BOILERPLATE_PREFIXES.iter().any(begins)
     })
 }
 
 /// Whether an id says nothing but what a heading says: it is within one, or of the section under it.
-fn is_made_of_heading(element: ElementRef<'_>, id: &str) -> bool {
+fn is_id_from_heading(element: ElementRef<'_>, id: &str) -> bool {
     let is_heading = |element: ElementRef<'_>| HEADINGS.contains(&element.value().name());
     let around = element.ancestors().filter_map(ElementRef::wrap);
     if is_heading(element) || around.take(HEADING_DEPTH_MAX).any(is_heading) {
@@ -164,23 +164,23 @@ fn is_made_of_heading(element: ElementRef<'_>, id: &str) -> bool {
         return false;
     }
     let letters = |text: &str| -> String {
-        let wanted = text.chars().filter(|c| c.is_alphabetic());
-        wanted.flat_map(char::to_lowercase).collect()
+        let expected = text.chars().filter(|c| c.is_alphabetic());
+        expected.flat_map(char::to_lowercase).collect()
     };
     let mut within = element.descendent_elements().take(HEADING_WITHIN_MAX);
     let heading = within.find(|below| is_heading(*below));
     heading.is_some_and(|heading| letters(&heading.text().collect::<String>()) == letters(id))
 }
 
-fn holds_little(element: ElementRef<'_>) -> bool {
+fn is_small(element: ElementRef<'_>) -> bool {
     if element
         .descendent_elements()
-        .nth(DECORATION_ELEMENTS_MAX)
+        .nth(BOILERPLATE_ELEMENTS_MAX)
         .is_some()
     {
         return false;
     }
-    let mut left = DECORATION_BYTES_MAX;
+    let mut left = BOILERPLATE_BYTES_MAX;
     for text in element.text() {
         match left.checked_sub(text.trim().len()) {
             Some(less) => left = less,

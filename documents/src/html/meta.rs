@@ -42,7 +42,7 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
     if document.authors.is_empty() {
         document.authors = marked_authors(page);
     }
-    let of_key = |wanted: &&str| entries.iter().find(|(key, _)| key == wanted);
+    let of_key = |name: &&str| entries.iter().find(|(key, _)| key == name);
     document.year = DATE_KEYS
         .iter()
         .filter_map(of_key)
@@ -96,7 +96,7 @@ fn entries(page: &Html) -> Vec<(String, String)> {
 /// The first `h1` where the page's title repeats it (with the site's name, as a rule), else the
 /// stated title, else the heading above all others.
 fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -> Option<String> {
-    let stated = elements(page, "title")
+    let name = elements(page, "title")
         .map(|title| collapse(&title.text().collect::<String>()))
         .find(|title| !title.is_empty())
         .or_else(|| {
@@ -108,9 +108,9 @@ fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -
         .iter()
         .find(|block| block.kind == BlockKind::Heading(1))
         .and_then(|block| document.text.get(block.range.clone()));
-    match (stated, first) {
-        (Some(stated), Some(first)) if stated.contains(first) => Some(first.to_owned()),
-        (Some(stated), _) => Some(stated),
+    match (name, first) {
+        (Some(title_text), Some(first)) if title_text.contains(first) => Some(first.to_owned()),
+        (Some(title_text), _) => Some(title_text),
         (None, _) => {
             let heading = title_heading(&document.text, &document.blocks)?;
             Some(document.text[heading.range.clone()].to_owned())

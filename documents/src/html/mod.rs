@@ -19,7 +19,7 @@ use crate::decode::decode_html;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, ParsedDocument};
-use extract::{Content, Keep, extract};
+use extract::{Content, ExtractScope, extract};
 
 mod depth;
 mod extract;
@@ -52,27 +52,27 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 /// The text and the blocks of a file of a book: everything visible, and pictures, named as the file names them.
 pub(super) fn book_page(source: &str, limits: &Limits) -> Result<(String, Vec<Block>), ParseError> {
     let page = depth::parse(source, limits.depth_max)?;
-    let content = extract(page.root_element(), Keep::Book, limits)?;
+    let content = extract(page.root_element(), ExtractScope::Book, limits)?;
     Ok((content.text, content.blocks))
 }
 
 fn main_content(page: &Html, limits: &Limits) -> Result<Content, ParseError> {
     let whole = page.root_element();
     let main = match main_element(whole) {
-        Some(main) => extract(main, Keep::Content, limits)?,
+        Some(main) => extract(main, ExtractScope::Content, limits)?,
         None => Content::default(),
     };
     if main.text.len() >= MAIN_BYTES_MIN {
         return Ok(main);
     }
-    let body = extract(whole, Keep::Content, limits)?;
+    let body = extract(whole, ExtractScope::Content, limits)?;
     if !main.text.is_empty() && body.text.len() <= MAIN_SHARE * main.text.len() {
         return Ok(main);
     }
     if !body.text.is_empty() {
         return Ok(body);
     }
-    extract(whole, Keep::Everything, limits)
+    extract(whole, ExtractScope::Everything, limits)
 }
 
 /// The first `<main>`, else the only `<article>`.

@@ -21,34 +21,34 @@ const ICONS: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Picture {
     /// What the page says of it; may be empty.
-    pub(super) said: String,
+    pub(super) alt_text: String,
     /// Its address as written; may be empty in a book.
     pub(super) address: String,
 }
 
 impl Picture {
     /// What `img`, or an `svg` that shows one, is.
-    pub(super) fn of(element: ElementRef<'_>) -> Option<Picture> {
+    pub(super) fn from_element(element: ElementRef<'_>) -> Option<Picture> {
         let address = match element.value().name() {
             "img" => address(element),
             _ => element.descendent_elements().find_map(address),
         };
-        let said = ["alt", "title", "aria-label"];
-        let mut said = said.iter().filter_map(|name| element.attr(name));
-        let said = said
-            .find(|said| !said.trim().is_empty())
+        let attributes = ["alt", "title", "aria-label"];
+        let mut values = attributes.iter().filter_map(|name| element.attr(name));
+        let text = values
+            .find(|value| !value.trim().is_empty())
             .unwrap_or_default();
         let picture = Picture {
-            said: said.split_whitespace().collect::<Vec<_>>().join(" "),
+            alt_text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             address: address.unwrap_or_default(),
         };
-        (!picture.said.is_empty() || !picture.address.is_empty()).then_some(picture)
+        (!picture.alt_text.is_empty() || !picture.address.is_empty()).then_some(picture)
     }
 
     /// What its block says: what the page says of it, else its file's name.
     pub(super) fn text(&self) -> String {
-        if !self.said.is_empty() {
-            return self.said.clone();
+        if !self.alt_text.is_empty() {
+            return self.alt_text.clone();
         }
         let path = self.address.split(['?', '#']).next().unwrap_or_default();
         let name = path.trim_end_matches('/').rsplit('/').next();
@@ -57,7 +57,7 @@ impl Picture {
 
     /// Whether a reader would miss it: no icon, and no link without a word on it. `is_in_link`,
     /// `has_caption`: what stands around it.
-    pub(super) fn is_telling(
+    pub(super) fn is_informative(
         &self,
         element: ElementRef<'_>,
         is_in_link: bool,
@@ -77,7 +77,7 @@ impl Picture {
         let is_icon = |word: &&str| class.contains(*word) || address.contains(*word);
         // The words of an address are chance: a caption outweighs them.
         let is_icon = !has_caption && ICONS.iter().any(is_icon);
-        let is_silent = self.said.is_empty() && is_in_link && !has_caption;
+        let is_silent = self.alt_text.is_empty() && is_in_link && !has_caption;
         let is_plain = element.attr("role") == Some("presentation")
             || element.attr("aria-hidden") == Some("true");
         !self.address.is_empty()

@@ -17,7 +17,7 @@ pub(super) struct Rows {
     /// Cells, with the empty ones.
     count: usize,
     /// For each column, how many rows below are still taken by a cell above.
-    taken: Vec<usize>,
+    occupied_rows: Vec<usize>,
 }
 
 impl Rows {
@@ -34,14 +34,14 @@ impl Rows {
         rows: Option<&str>,
         limits: &Limits,
     ) -> Result<(), ParseError> {
-        let span = |stated: Option<&str>| {
-            let stated = stated.and_then(|s| s.trim().parse::<usize>().ok());
-            stated.unwrap_or(1).clamp(1, SPAN_MAX)
+        let span = |attribute: Option<&str>| {
+            let parsed = attribute.and_then(|s| s.trim().parse::<usize>().ok());
+            parsed.unwrap_or(1).clamp(1, SPAN_MAX)
         };
         if self.rows.is_empty() {
             self.rows.push(Vec::new());
         }
-        self.skip_taken();
+        self.skip_occupied();
         let Some(row) = self.rows.last_mut() else {
             return Ok(());
         };
@@ -53,19 +53,24 @@ impl Rows {
         self.count += end - start;
         limits.check_text(self.count.saturating_mul(CELL_BYTES))?;
         let below = span(rows) - 1;
-        if below > 0 || self.taken.len() > start {
-            self.taken.resize(self.taken.len().max(end), 0);
-            self.taken[start..end].fill(below);
+        if below > 0 || self.occupied_rows.len() > start {
+            self.occupied_rows
+                .resize(self.occupied_rows.len().max(end), 0);
+            self.occupied_rows[start..end].fill(below);
         }
         Ok(())
     }
 
     /// Leaves the places empty that cells of rows above take.
-    fn skip_taken(&mut self) {
+    fn skip_occupied(&mut self) {
         let Some(row) = self.rows.last_mut() else {
             return;
         };
-        while let Some(below) = self.taken.get_mut(row.len()).filter(|below| **below > 0) {
+        while let Some(below) = self
+            .occupied_rows
+            .get_mut(row.len())
+            .filter(|below| **below > 0)
+        {
             *below -= 1;
             self.count += 1;
             row.push(String::new());
@@ -74,7 +79,7 @@ impl Rows {
 
     fn end_row(&mut self) {
         if let Some(row) = self.rows.last() {
-            for below in self.taken.iter_mut().skip(row.len()) {
+            for below in self.occupied_rows.iter_mut().skip(row.len()) {
                 *below = below.saturating_sub(1);
             }
         }

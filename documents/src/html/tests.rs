@@ -1,5 +1,5 @@
 use super::*;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::tree::{BlockKind, MarkKind};
 
 fn check(source: &str, want: &[(BlockKind, &str)]) -> ParsedDocument {
@@ -259,10 +259,10 @@ fn the_head_gives_title_authors_and_year() {
     assert_eq!(document.title.as_deref(), Some("Duck"));
     assert_eq!(document.authors, ["Ann Lee", "Bo Ek"]);
     assert_eq!(document.year, Some(2021));
-    let facts = Facts {
+    let facts = TextMetrics {
         description: Some("a b".to_owned()),
         address: Some("https://x.org/duck".to_owned()),
-        ..Facts::default()
+        ..TextMetrics::default()
     };
     assert_eq!(document.facts, facts);
     let titles = [

@@ -73,7 +73,7 @@ fn png_text(body: &[u8], facts: &mut Header) {
             .take(TEXT_LEN_MAX)
             .map(|b| char::from(*b))
             .collect();
-        state(keyword, &text, facts);
+        set_field(keyword, &text, facts);
     }
 }
 
@@ -84,30 +84,30 @@ fn png_international_text(body: &[u8], facts: &mut Header) {
     };
     let text = split_at_zero(rest).and_then(|(_, rest)| split_at_zero(rest));
     if let Some((_, text)) = text {
-        state(keyword, &utf8(text), facts);
+        set_field(keyword, &utf8(text), facts);
     }
 }
 
-fn state(keyword: &[u8], text: &str, facts: &mut Header) {
-    let place = match keyword {
+fn set_field(keyword: &[u8], text: &str, facts: &mut Header) {
+    let field = match keyword {
         b"Title" => &mut facts.title,
         b"Description" | b"Comment" => &mut facts.description,
         b"Author" | b"Artist" => &mut facts.author,
         b"Creation Time" => &mut facts.created,
         _ => return,
     };
-    fill(place, text);
+    set_if_empty(field, text);
 }
 
 /// Takes what is said first, white space collapsed.
-fn fill(place: &mut Option<String>, text: &str) {
+fn set_if_empty(field: &mut Option<String>, text: &str) {
     let visible = text.split(|c: char| c.is_whitespace() || c.is_control());
     let text = visible
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
-    if place.is_none() && text.contains(char::is_alphanumeric) {
-        *place = Some(text);
+    if field.is_none() && text.contains(char::is_alphanumeric) {
+        *field = Some(text);
     }
 }
 
@@ -131,7 +131,7 @@ fn jpeg(bytes: &[u8], facts: &mut Header) {
                 let (height, width) = (be16(body, 1), be16(body, 3));
                 facts.size = width.map(u32::from).zip(height.map(u32::from));
             }
-            0xfe => fill(&mut facts.description, &utf8(body)),
+            0xfe => set_if_empty(&mut facts.description, &utf8(body)),
             0xe1 if body.starts_with(b"Exif\0\0") => tiff(&body[6..], facts, false),
             // Start of scan, end of image: the rest is the picture itself.
             0xda | 0xd9 => return,
@@ -219,9 +219,9 @@ fn tiff(bytes: &[u8], facts: &mut Header, is_file: bool) {
         match tag {
             0x100 => width = number(),
             0x101 => height = number(),
-            0x10e => fill(&mut facts.description, &text().unwrap_or_default()),
-            0x13b => fill(&mut facts.author, &text().unwrap_or_default()),
-            0x132 => fill(&mut facts.created, &text().unwrap_or_default()),
+            0x10e => set_if_empty(&mut facts.description, &text().unwrap_or_default()),
+            0x13b => set_if_empty(&mut facts.author, &text().unwrap_or_default()),
+            0x132 => set_if_empty(&mut facts.created, &text().unwrap_or_default()),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use crate::cues::year::year;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Asset, Block, BlockKind, ParsedDocument};
-use crate::writing::running::{Running, Writer};
+use crate::writing::running::{RunningText, Writer};
 
 mod header;
 
@@ -40,7 +40,7 @@ pub(super) fn parse(
     })?;
     let name = filename.filter(|name| !name.trim().is_empty() && *name != "..");
     let name = name.map_or_else(|| format!("image.{}", header.format), str::to_owned);
-    let mut words = Running::default();
+    let mut words = RunningText::default();
     for sentence in [
         Some(readable(&name)),
         header.title.clone(),

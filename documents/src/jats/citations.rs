@@ -17,7 +17,7 @@ pub(super) fn write<'x>(walk: &mut Walk<'_, 'x>, xref: Node<'x, 'x>) -> Result<(
     walk.children(xref)?;
     let ids = xref.attribute("rid").unwrap_or_default().split_whitespace();
     let mut works: Vec<u32> = ids
-        .filter_map(|id| walk.works.by_id.get(id).copied())
+        .filter_map(|id| walk.reference_list.by_id.get(id).copied())
         .collect();
     let visible = walk.running.as_str().get(from..).unwrap_or_default().trim();
     if visible.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn write<'x>(walk: &mut Walk<'_, 'x>, xref: Node<'x, 'x>) -> Result<(
     }
     if let ([first], Some((low, high))) = (&works[..], range_in(visible)) {
         let last = first.saturating_add(high - low);
-        if (last as usize) < walk.works.references.len() {
+        if (last as usize) < walk.reference_list.references.len() {
             works = (*first..=last).collect();
         }
     }

@@ -18,7 +18,10 @@ const NAME_LEN_MAX: usize = 32;
 const NAMES_MAX: usize = 3_000;
 
 /// The source with the letters of HTML written out, once its own entities are known to be harmless.
-pub(super) fn checked<'s>(source: &'s str, limits: &Limits) -> Result<Cow<'s, str>, ParseError> {
+pub(super) fn expand_entities<'s>(
+    source: &'s str,
+    limits: &Limits,
+) -> Result<Cow<'s, str>, ParseError> {
     let declared = declared(source)?;
     let uses = source.matches('&').count();
     let longest = declared.iter().map(|entity| entity.len).max().unwrap_or(0);
@@ -27,7 +30,7 @@ pub(super) fn checked<'s>(source: &'s str, limits: &Limits) -> Result<Cow<'s, st
         uses.saturating_mul(longest),
         limits.text_max,
     )?;
-    written_out(source, &declared, limits)
+    expand(source, &declared, limits)
 }
 
 struct Entity<'s> {
@@ -57,7 +60,7 @@ fn declared(source: &str) -> Result<Vec<Entity<'_>>, ParseError> {
     Ok(found)
 }
 
-fn written_out<'s>(
+fn expand<'s>(
     source: &'s str,
     declared: &[Entity<'_>],
     limits: &Limits,

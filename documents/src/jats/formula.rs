@@ -6,7 +6,7 @@ use super::{below, text_of};
 
 /// The formula of an element (`disp-formula`, `inline-formula`, `alternatives`, `tex-math`, `math`), without delimiters.
 pub(super) fn text<'x>(node: Node<'x, 'x>) -> Option<String> {
-    let tex = below_or_self(node, "tex-math").map(|tex| of_tex(&text_of(tex)));
+    let tex = below_or_self(node, "tex-math").map(|tex| from_tex(&text_of(tex)));
     let formula = tex.filter(|tex| !tex.is_empty()).or_else(|| {
         let mut line = String::new();
         linear(below_or_self(node, "math")?, &mut line);
@@ -29,7 +29,7 @@ fn below_or_self<'x>(node: Node<'x, 'x>, name: &str) -> Option<Node<'x, 'x>> {
 }
 
 /// The formula in a document of its own, as publishers wrap it: preamble and delimiters go.
-fn of_tex(source: &str) -> String {
+fn from_tex(source: &str) -> String {
     let body = match source.split_once("\\begin{document}") {
         Some((_, body)) => body.split("\\end{document}").next().unwrap_or_default(),
         None => source,

@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use super::{below, child, text_in, text_of};
 use crate::cues::year::year as year_of;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::tree::ParsedDocument;
 
 /// Dates of publication, the most telling first.
@@ -58,7 +58,7 @@ pub(super) fn title<'x>(meta: Node<'x, 'x>) -> Option<String> {
     })
 }
 
-fn add(facts: &mut Facts, name: &str, value: Option<String>) {
+fn add(facts: &mut TextMetrics, name: &str, value: Option<String>) {
     if let Some(value) = value.filter(|value| !value.is_empty()) {
         facts.state(name, value);
     }

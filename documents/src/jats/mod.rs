@@ -34,7 +34,7 @@ const NODES_MAX: u32 = 8_000_000;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let decoded = decode_xml(bytes)?;
-    let source = entities::checked(&decoded.text[decoded.start..], limits)?;
+    let source = entities::expand_entities(&decoded.text[decoded.start..], limits)?;
     let options = ParsingOptions {
         allow_dtd: true,
         nodes_limit: NODES_MAX,
@@ -96,7 +96,7 @@ impl<'x> Works<'x> {
                 works.by_id.entry(id).or_insert(place);
             }
             works.by_node.insert(entry.id(), place);
-            works.references.push(references::of(entry));
+            works.references.push(references::read(entry));
         }
         works
     }

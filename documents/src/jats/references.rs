@@ -34,7 +34,7 @@ const VENUES: &[&str] = &[
 /// Where an authors' name may stand in punctuation: the end of a sentence may not follow these.
 const PERIODS: &[char] = &['.', '?', '!'];
 
-pub(super) fn of<'x>(entry: Node<'x, 'x>) -> Reference {
+pub(super) fn read<'x>(entry: Node<'x, 'x>) -> Reference {
     let label = text_in(entry, "label").unwrap_or_default();
     // A reference to several works (3a, 3b) is one entry of the list; its parts are those of the first.
     let works: Vec<Node<'x, 'x>> = entry.descendants().filter(is_work).collect();
@@ -111,14 +111,14 @@ fn doi<'x>(work: Node<'x, 'x>) -> Option<String> {
             .iter()
             .any(|kind| node.attribute(*kind) == Some("doi"))
     };
-    let stated = work.descendants().find(typed).map(text_of);
+    let typed_doi = work.descendants().find(typed).map(text_of);
     let linked = || {
         let mut links = work.descendants().filter_map(super::href);
         links
             .find(|link| link.contains("doi.org/"))
             .map(str::to_owned)
     };
-    let doi = stated.or_else(linked)?;
+    let doi = typed_doi.or_else(linked)?;
     let doi = doi
         .find("10.")
         .map_or("", |at| &doi[at..])
@@ -136,11 +136,11 @@ pub(super) fn text<'x>(work: Node<'x, 'x>) -> String {
     if has_own || work.has_tag_name("note") {
         text_of(work)
     } else {
-        put_together(work)
+        format_work(work)
     }
 }
 
-fn put_together<'x>(work: Node<'x, 'x>) -> String {
+fn format_work<'x>(work: Node<'x, 'x>) -> String {
     let mut sentences = Vec::new();
     let people: Vec<String> = people(work).into_iter().filter_map(inverted).collect();
     sentences.push(people.join(", "));

@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::walk::Walk;
 use crate::limits::ParseError;
 use crate::limits::within;
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 /// Rows or columns that one cell may span; real tables stay far below.
 const SPAN_MAX: usize = 200;
@@ -21,7 +21,7 @@ pub(super) fn write<'x>(walk: &mut Walk<'_, 'x>, table: Node<'x, 'x>) -> Result<
     // Columns that a cell above still covers: how many rows more, and its text.
     let mut covered: Vec<(usize, String)> = Vec::new();
     for tr in table.descendants().filter(|node| is_row_of(node, table)) {
-        let mut row: Vec<Running> = Vec::new();
+        let mut row: Vec<RunningText> = Vec::new();
         for cell in tr.children().filter(is_cell) {
             fill(&mut row, &mut covered);
             let running = walk.gather(cell)?;
@@ -50,10 +50,10 @@ pub(super) fn write<'x>(walk: &mut Walk<'_, 'x>, table: Node<'x, 'x>) -> Result<
 }
 
 /// Writes the cells that reach down from above to the next place of the row.
-fn fill(row: &mut Vec<Running>, covered: &mut [(usize, String)]) {
+fn fill(row: &mut Vec<RunningText>, covered: &mut [(usize, String)]) {
     while let Some((left, text)) = covered.get_mut(row.len()).filter(|(left, _)| *left > 0) {
         *left -= 1;
-        let mut running = Running::default();
+        let mut running = RunningText::default();
         running.push(text);
         row.push(running);
     }
@@ -69,8 +69,8 @@ fn is_cell(node: &Node<'_, '_>) -> bool {
 }
 
 fn span(cell: Node<'_, '_>, name: &str) -> usize {
-    let stated = cell
+    let span_value = cell
         .attribute(name)
         .and_then(|count| count.trim().parse().ok());
-    stated.unwrap_or(1).clamp(1, SPAN_MAX)
+    span_value.unwrap_or(1).clamp(1, SPAN_MAX)
 }

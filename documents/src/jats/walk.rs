@@ -9,12 +9,12 @@ use roxmltree::Node;
 use super::{Works, below, child, citations, meta, references, text_in, text_of};
 use crate::limits::{Limits, ParseError};
 use crate::tree::{BlockKind, MarkKind, ParsedDocument};
-use crate::writing::running::{Running, Writer};
+use crate::writing::running::{RunningText, Writer};
 
 mod floats;
 
 /// Facts about other elements, or what machines read.
-const LEFT_OUT: &[&str] = &[
+const IGNORED_ELEMENTS: &[&str] = &[
     "object-id",
     "institution-id",
     "contrib-id",
@@ -76,14 +76,14 @@ pub(super) fn write<'x>(
     limits: &Limits,
 ) -> Result<(), ParseError> {
     let mut walk = Walk {
-        works,
+        reference_list: works,
         out: Writer::new(limits),
-        running: Running::default(),
+        running: RunningText::default(),
         kind: BlockKind::Paragraph,
         level: 0,
         closed_depth: 0,
         box_depth: 0,
-        lead: None,
+        prefix: None,
         notes: Vec::new(),
     };
     walk.article(article)?;
@@ -98,9 +98,9 @@ pub(super) fn write<'x>(
 }
 
 pub(super) struct Walk<'a, 'x> {
-    pub(super) works: &'a Works<'x>,
+    pub(super) reference_list: &'a Works<'x>,
     pub(super) out: Writer<'a>,
-    pub(super) running: Running,
+    pub(super) running: RunningText,
     /// What the running text is.
     kind: BlockKind,
     /// Sections that are open.
@@ -110,9 +110,9 @@ pub(super) struct Walk<'a, 'x> {
     /// Boxes that are open: their titles are no headings, for what follows a box is not in it.
     box_depth: usize,
     /// What the next block begins with: a list item's number, a theorem's name.
-    lead: Option<String>,
+    prefix: Option<String>,
     /// Footnotes of the block that is open.
-    notes: Vec<Running>,
+    notes: Vec<RunningText>,
 }
 
 impl<'x> Walk<'_, 'x> {
@@ -138,7 +138,7 @@ impl<'x> Walk<'_, 'x> {
         self.level = u8::from(title.is_some());
         if let Some(title) = title {
             self.out
-                .add(BlockKind::Heading(1), Running::verbatim(title))?;
+                .add(BlockKind::Heading(1), RunningText::verbatim(title))?;
         }
         self.article(article)?;
         self.level = 0;
@@ -154,7 +154,7 @@ impl<'x> Walk<'_, 'x> {
             self.running.push(text);
             return Ok(());
         }
-        if !node.is_element() || LEFT_OUT.contains(&node.tag_name().name()) {
+        if !node.is_element() || IGNORED_ELEMENTS.contains(&node.tag_name().name()) {
             return Ok(());
         }
         if self.closed_depth > 0 || !self.block(node)? {
@@ -235,7 +235,7 @@ impl<'x> Walk<'_, 'x> {
     }
 
     /// The text of an element that holds no block of its own.
-    pub(super) fn gather(&mut self, node: Node<'x, 'x>) -> Result<Running, ParseError> {
+    pub(super) fn gather(&mut self, node: Node<'x, 'x>) -> Result<RunningText, ParseError> {
         let outer = self.running.take();
         self.closed_depth += 1;
         self.children(node)?;
@@ -247,7 +247,7 @@ impl<'x> Walk<'_, 'x> {
     fn flush(&mut self) -> Result<(), ParseError> {
         let mut running = self.running.take();
         if !running.is_blank() {
-            if let Some(lead) = self.lead.take() {
+            if let Some(lead) = self.prefix.take() {
                 let body = std::mem::take(&mut running);
                 running.push(&lead);
                 running.space();
@@ -281,7 +281,7 @@ impl<'x> Walk<'_, 'x> {
     fn section(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let name = node.tag_name().name();
-        let mut title = Running::default();
+        let mut title = RunningText::default();
         for part in node.children().filter(is_title) {
             title.append(self.gather(part)?);
             title.space();
@@ -305,7 +305,7 @@ impl<'x> Walk<'_, 'x> {
         Ok(())
     }
 
-    fn heading(&mut self, mut title: Running) -> Result<(), ParseError> {
+    fn heading(&mut self, mut title: RunningText) -> Result<(), ParseError> {
         if self.box_depth > 0 {
             title.mark(MarkKind::Strong, 0);
             return self.out.add(self.kind.clone(), title);
@@ -316,16 +316,16 @@ impl<'x> Walk<'_, 'x> {
 
     fn reference(&mut self, entry: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
-        let Some(&place) = self.works.by_node.get(&entry.id()) else {
+        let Some(&index) = self.reference_list.by_node.get(&entry.id()) else {
             return Ok(());
         };
-        let reference = &self.works.references[place as usize];
-        let mut running = Running::default();
+        let reference = &self.reference_list.references[index as usize];
+        let mut running = RunningText::default();
         if !reference.label.is_empty() {
             running.push(&format!("[{}] ", reference.label));
         }
         running.push(&reference.text);
-        self.out.add(BlockKind::Reference(Some(place)), running)
+        self.out.add(BlockKind::Reference(Some(index)), running)
     }
 
     fn footnote(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -337,20 +337,20 @@ impl<'x> Walk<'_, 'x> {
     fn list(&mut self, list: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let is_counted = list.attribute("list-type") == Some("order");
-        let outer = (self.kind.clone(), self.lead.take());
+        let outer = (self.kind.clone(), self.prefix.take());
         let items = list
             .children()
             .filter(|node| node.has_tag_name("list-item"));
         for (i, item) in items.enumerate() {
             let counted = || is_counted.then(|| format!("{}.", i + 1));
-            self.lead = text_in(item, "label").or_else(counted);
+            self.prefix = text_in(item, "label").or_else(counted);
             self.kind = BlockKind::ListItem;
             for part in item.children().filter(|part| !part.has_tag_name("label")) {
                 self.node(part)?;
             }
             self.flush()?;
         }
-        (self.kind, self.lead) = outer;
+        (self.kind, self.prefix) = outer;
         if self.kind == BlockKind::ListItem {
             self.kind = BlockKind::Paragraph;
         }
@@ -359,7 +359,7 @@ impl<'x> Walk<'_, 'x> {
 
     fn definition(&mut self, item: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
-        let mut running = Running::default();
+        let mut running = RunningText::default();
         for part in item.children().filter(Node::is_element) {
             let is_term = part.has_tag_name("term");
             let inner = self.gather(part)?;
@@ -393,7 +393,7 @@ impl<'x> Walk<'_, 'x> {
             (Some(name), None, _) | (None, Some(name), _) => Some(format!("{name}.")),
             _ => None,
         };
-        self.lead = lead.map(|lead| lead.replace("..", "."));
+        self.prefix = lead.map(|lead| lead.replace("..", "."));
         let is_name = |part: &Node<'_, '_>| is_title(part) || part.has_tag_name("speaker");
         for part in node.children().filter(|part| !is_name(part)) {
             self.node(part)?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::walk::Walk;
 use crate::limits::ParseError;
 use crate::tree::BlockKind;
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 /// Commands that begin a line: their word before what they are given, the word after it, and the change of indentation.
 const LINES: &[(&str, &str, &str, i32)] = &[
@@ -59,7 +59,7 @@ pub(super) fn write(walk: &mut Walk<'_, '_>, range: Range<usize>) -> Result<(), 
         indent += usize::from(change > 0);
     }
     walk.is_algorithm = false;
-    walk.write(BlockKind::Code(None), Running::verbatim(code))
+    walk.write(BlockKind::Code(None), RunningText::verbatim(code))
 }
 
 /// The lines, each with how it changes the indentation.

@@ -10,11 +10,11 @@ use super::walk::Walk;
 use crate::cues::year::year;
 use crate::limits::ParseError;
 use crate::tree::{BlockKind, Reference};
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 /// The works that the file lists, in its order.
 #[derive(Default)]
-pub(super) struct Works {
+pub(super) struct ReferenceList {
     pub(super) references: Vec<Reference>,
     /// Their places by key.
     pub(super) by_key: HashMap<String, u32>,
@@ -24,8 +24,8 @@ pub(super) struct Works {
     by_start: HashMap<usize, (u32, usize)>,
 }
 
-pub(super) fn read(walk: &mut Walk<'_, '_>) -> Result<Works, ParseError> {
-    let mut works = Works::default();
+pub(super) fn read(walk: &mut Walk<'_, '_>) -> Result<ReferenceList, ParseError> {
+    let mut works = ReferenceList::default();
     let (text, len) = (walk.reader.text, walk.reader.text.len());
     let starts = walk.reader.ends_of("bibitem");
     let lists: Vec<usize> = text
@@ -49,10 +49,10 @@ pub(super) fn read(walk: &mut Walk<'_, '_>) -> Result<Works, ParseError> {
             Some((names, year)) => format!("{names} ({year})"),
             None => label.unwrap_or_else(|| (works.references.len() + 1).to_string()),
         };
-        let place = works.references.len() as u32;
+        let index = works.references.len() as u32;
         works.references.push(reference(walk, label, at..end)?);
-        works.by_key.insert(text[key].trim().to_owned(), place);
-        works.by_start.insert(start, (place, end));
+        works.by_key.insert(text[key].trim().to_owned(), index);
+        works.by_start.insert(start, (index, end));
         works.names.push(names);
     }
     Ok(works)
@@ -144,8 +144,8 @@ pub(super) fn entry(
     after: usize,
     end: usize,
 ) -> Result<usize, ParseError> {
-    let Some(&(place, stop)) = walk
-        .works
+    let Some(&(index, stop)) = walk
+        .reference_list
         .by_start
         .get(&after)
         .filter(|(_, stop)| *stop <= end)
@@ -153,9 +153,9 @@ pub(super) fn entry(
         return Ok(after);
     };
     walk.flush()?;
-    let reference = &walk.works.references[place as usize];
-    let mut running = Running::default();
+    let reference = &walk.reference_list.references[index as usize];
+    let mut running = RunningText::default();
     running.push(&format!("[{}] {}", reference.label, reference.text));
-    walk.write(BlockKind::Reference(Some(place)), running)?;
+    walk.write(BlockKind::Reference(Some(index)), running)?;
     Ok(stop)
 }

@@ -45,22 +45,22 @@ pub(super) fn write(
         .map(str::trim)
         .filter(|key| !key.is_empty())
         .collect();
-    let places: Vec<Option<u32>> = keys
+    let indices: Vec<Option<u32>> = keys
         .iter()
-        .map(|key| walk.works.by_key.get(*key).copied())
+        .map(|key| walk.reference_list.by_key.get(*key).copied())
         .collect();
-    let named: Option<Vec<_>> = places
+    let named: Option<Vec<_>> = indices
         .iter()
-        .map(|place| walk.works.names.get((*place)? as usize)?.clone())
+        .map(|index| walk.reference_list.names.get((*index)? as usize)?.clone())
         .collect();
     let shown = match named.filter(|names| !names.is_empty()) {
         Some(names) => by_name(name, &names, &before, &behind),
-        None => by_label(walk, &keys, &places, &before, &behind),
+        None => by_label(walk, &keys, &indices, &before, &behind),
     };
     let from = walk.running.len();
     walk.running.push(&shown);
     walk.running
-        .cite(from, places.into_iter().flatten().collect());
+        .cite(from, indices.into_iter().flatten().collect());
     Ok(next)
 }
 
@@ -103,15 +103,17 @@ fn by_name(command: &str, names: &[(String, String)], before: &str, behind: &str
 fn by_label(
     walk: &Walk<'_, '_>,
     keys: &[&str],
-    places: &[Option<u32>],
+    indices: &[Option<u32>],
     before: &str,
     behind: &str,
 ) -> String {
     let label = |(key, place): (&&str, &Option<u32>)| match place {
-        Some(place) => walk.works.references[*place as usize].label.clone(),
+        Some(place) => walk.reference_list.references[*place as usize]
+            .label
+            .clone(),
         None => (*key).to_owned(),
     };
-    let mut parts: Vec<String> = keys.iter().zip(places).map(label).collect();
+    let mut parts: Vec<String> = keys.iter().zip(indices).map(label).collect();
     if !behind.is_empty() {
         parts.push(behind.to_owned());
     }

@@ -42,7 +42,7 @@ const SWITCHES: &[(&str, MarkKind)] = &[
 ];
 
 /// Commands that say nothing, and how many arguments they take.
-const LEFT_OUT: &[(&str, usize)] = &[
+const IGNORED: &[(&str, usize)] = &[
     ("label", 1),
     ("index", 1),
     ("glossary", 1),
@@ -385,10 +385,10 @@ pub(super) fn switch(name: &str) -> Option<MarkKind> {
 }
 
 /// How many arguments to leave out with the command; `None` where it says something.
-pub(super) fn left_out(name: &str) -> Option<usize> {
+pub(super) fn ignored_arguments(name: &str) -> Option<usize> {
     // Books define their own `\seclabel` and `\codeimport`.
     let is_own = name.ends_with("label") || is_file(name);
-    look_up(LEFT_OUT, name).or(is_own.then_some(1))
+    look_up(IGNORED, name).or(is_own.then_some(1))
 }
 
 /// Whether the text of another file would stand here.

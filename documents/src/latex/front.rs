@@ -25,9 +25,9 @@ pub(super) fn apply(
     document: &mut ParsedDocument,
 ) -> Result<(), ParseError> {
     theorems(walk)?;
-    document.title = stated(walk, "title")?.filter(|title| !title.is_empty());
-    document.year = stated(walk, "date")?.and_then(|date| year(&date));
-    document.facts.keywords = stated(walk, "keywords")?.filter(|words| !words.is_empty());
+    document.title = command_text(walk, "title")?.filter(|title| !title.is_empty());
+    document.year = command_text(walk, "date")?.and_then(|date| year(&date));
+    document.facts.keywords = command_text(walk, "keywords")?.filter(|words| !words.is_empty());
     for command in ["author", "IEEEauthorblockN"] {
         for at in walk.reader.ends_of(command) {
             authors(walk, at, &mut document.authors)?;
@@ -37,7 +37,7 @@ pub(super) fn apply(
 }
 
 /// The words that a command of the preamble is given.
-fn stated(walk: &mut Walk<'_, '_>, name: &str) -> Result<Option<String>, ParseError> {
+fn command_text(walk: &mut Walk<'_, '_>, name: &str) -> Result<Option<String>, ParseError> {
     let end = walk.reader.text.len();
     let Some(at) = walk.reader.ends_of(name).first().copied() else {
         return Ok(None);

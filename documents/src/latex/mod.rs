@@ -16,7 +16,7 @@ use crate::decode::decode;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::ParsedDocument;
-use crate::warnings::{Warnings, are, listed};
+use crate::warnings::{Warnings, count_noun_is, listed};
 
 mod algorithm;
 mod bibliography;
@@ -35,7 +35,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     let decoded = decode(bytes)?;
     let source = source::prepare(&decoded.text[decoded.start..]);
     let text = macros::expand(&source.text, limits)?;
-    let pairs = pairs::Pairs::of(&text, limits)?;
+    let pairs = pairs::Pairs::scan(&text, limits)?;
     let mut document = ParsedDocument {
         kind: Kind::Latex,
         ..ParsedDocument::default()
@@ -52,21 +52,21 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 /// Writes the text into the document.
 fn write(
     reader: &reader::Reader<'_>,
-    raws: &[source::Raw],
+    raws: &[source::RawCode],
     document: &mut ParsedDocument,
     limits: &Limits,
 ) -> Result<(), ParseError> {
     let mut walk = walk::Walk::new(reader, raws, limits);
     front::apply(&mut walk, document)?;
-    walk.works = bibliography::read(&mut walk)?;
+    walk.reference_list = bibliography::read(&mut walk)?;
     walk.walk(front::body(reader))?;
     walk.flush()?;
-    document.references = std::mem::take(&mut walk.works.references);
+    document.references = std::mem::take(&mut walk.reference_list.references);
     if !walk.files.is_empty() {
         let mut warnings = Warnings::default();
         warnings.add(format!(
             "{} named to stand in the text, and not followed ({}): ingest each of them too, or the file that latexpand makes of all",
-            are(walk.files.len(), "other file"),
+            count_noun_is(walk.files.len(), "other file"),
             listed(walk.files.iter().map(String::as_str))
         ));
         document.warnings = warnings.finish();

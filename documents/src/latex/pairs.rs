@@ -30,7 +30,7 @@ pub(super) struct Environment {
 }
 
 impl Pairs {
-    pub(super) fn of(text: &str, limits: &Limits) -> Result<Pairs, ParseError> {
+    pub(super) fn scan(text: &str, limits: &Limits) -> Result<Pairs, ParseError> {
         let most = DEPTH_MAX.min(limits.depth_max);
         let mut scan = Scan::default();
         let bytes = text.as_bytes();
@@ -49,7 +49,7 @@ impl Pairs {
             at += used;
             within(
                 "levels of nesting",
-                scan.brace_depth + scan.begun.len(),
+                scan.brace_depth + scan.open_environments.len(),
                 most,
             )?;
             within(
@@ -88,7 +88,7 @@ struct Scan {
     open: Vec<(usize, bool)>,
     brace_depth: usize,
     /// Environments that are open: where their `\begin` stands, and their name.
-    begun: Vec<(usize, Range<usize>)>,
+    open_environments: Vec<(usize, Range<usize>)>,
 }
 
 impl Scan {
@@ -127,7 +127,7 @@ impl Scan {
             return len;
         };
         match &text[at + 1..after] {
-            "begin" => self.begun.push((at, name.clone())),
+            "begin" => self.open_environments.push((at, name.clone())),
             "end" => self.end(text, at, &name),
             _ => return len,
         }
@@ -136,17 +136,17 @@ impl Scan {
 
     fn end(&mut self, text: &str, at: usize, name: &Range<usize>) {
         let is_same = |begun: &(usize, Range<usize>)| text[begun.1.clone()] == text[name.clone()];
-        let Some(place) = self.begun.iter().rposition(is_same) else {
+        let Some(position) = self.open_environments.iter().rposition(is_same) else {
             return;
         };
         // Those inside that have no end stop here as well.
-        for (begin, of) in self.begun.drain(place..).rev() {
-            let is_outermost = text[of.clone()] == text[name.clone()];
+        for (begin, open_name) in self.open_environments.drain(position..).rev() {
+            let is_outermost = text[open_name.clone()] == text[name.clone()];
             let end = if is_outermost { name.end + 1 } else { at };
-            let inner = (of.end + 1).min(at)..at;
+            let inner = (open_name.end + 1).min(at)..at;
             self.pairs.environments.push(Environment {
                 begin,
-                name: of,
+                name: open_name,
                 inner,
                 end,
             });
@@ -154,7 +154,7 @@ impl Scan {
     }
 
     fn finish(&mut self, len: usize) {
-        for (begin, name) in self.begun.drain(..).rev() {
+        for (begin, name) in self.open_environments.drain(..).rev() {
             let inner = (name.end + 1).min(len)..len;
             self.pairs.environments.push(Environment {
                 begin,

@@ -65,8 +65,8 @@ impl<'s> Reader<'s> {
 
     /// Where commands of this name end, throughout the text.
     pub(super) fn ends_of(&self, name: &str) -> Vec<usize> {
-        let sought = format!("\\{name}");
-        let all = self.text.match_indices(&sought);
+        let command = format!("\\{name}");
+        let all = self.text.match_indices(&command);
         let ends = all
             .map(|(at, _)| self.name(at))
             .filter(|(found, _)| *found == name);

@@ -6,11 +6,11 @@
 use super::pairs::name_len;
 
 /// Stands where code was taken out. The character itself is removed from the source first.
-pub(super) const RAW: char = '\u{fffc}';
+pub(super) const CODE_PLACEHOLDER: char = '\u{fffc}';
 
 /// Code that was set aside.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(super) struct RawCode {
     pub(super) text: String,
     /// Whether it is a block of its own, in which language; `None` within a line.
     pub(super) block: Option<Option<String>>,
@@ -20,7 +20,7 @@ pub(super) struct Raw {
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) text: String,
-    pub(super) raws: Vec<Raw>,
+    pub(super) raws: Vec<RawCode>,
 }
 
 const VERBATIM: &[&str] = &[
@@ -43,7 +43,7 @@ const HIDDEN: &[&str] = &["comment", "filecontents", "filecontents*"];
 
 pub(super) fn prepare(source: &str) -> Source {
     let source = source
-        .replace(RAW, "")
+        .replace(CODE_PLACEHOLDER, "")
         .replace("\r\n", "\n")
         .replace('\r', "\n");
     let mut pass = Pass {
@@ -156,7 +156,7 @@ impl Pass<'_> {
         if name == "alltt" || name == "semiverbatim" {
             text = text.replace("\\{", "{").replace("\\}", "}");
         }
-        self.set_aside(text, Some(language));
+        self.extract_code(text, Some(language));
         Some(end)
     }
 
@@ -183,20 +183,18 @@ impl Pass<'_> {
     /// Sets aside what stands between `at` and the next `close` of the line; returns where it ends.
     fn inline_code(&mut self, at: usize, close: char) -> Option<usize> {
         let rest = self.near(at);
-        let len = rest.find([close, '\n'])?;
-        if !rest[len..].starts_with(close) {
-            return None;
-        }
-        let code = rest[..len].to_owned();
-        self.set_aside(code, None);
+        let line = rest.split('\n').next()?;
+        let len = line.find(close)?;
+        let code = line[..len].to_owned();
+        self.extract_code(code, None);
         Some(at + len + close.len_utf8())
     }
 
-    fn set_aside(&mut self, text: String, block: Option<Option<String>>) {
+    fn extract_code(&mut self, text: String, block: Option<Option<String>>) {
         self.out
             .text
-            .push_str(&format!("{RAW}{};", self.out.raws.len()));
-        self.out.raws.push(Raw { text, block });
+            .push_str(&format!("{CODE_PLACEHOLDER}{};", self.out.raws.len()));
+        self.out.raws.push(RawCode { text, block });
     }
 
     fn short_verb(&mut self, at: usize) -> Option<usize> {

@@ -6,7 +6,7 @@ use super::walk::Walk;
 use crate::limits::ParseError;
 use crate::limits::within;
 use crate::tree::BlockKind;
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 /// Cells of one table, spanned places included.
 const CELLS_MAX: usize = 1_000_000;
@@ -22,7 +22,7 @@ pub(super) fn write(walk: &mut Walk<'_, '_>, range: Range<usize>) -> Result<(), 
         let running = walk.gather(cell)?;
         if let Some(row) = rows.last_mut() {
             row.push(running);
-            row.extend((1..columns).map(|_| Running::default()));
+            row.extend((1..columns).map(|_| RunningText::default()));
             count += columns;
         }
         within("cells", count, CELLS_MAX)?;
@@ -32,7 +32,7 @@ pub(super) fn write(walk: &mut Walk<'_, '_>, range: Range<usize>) -> Result<(), 
     }
     walk.out.add_table(&rows)?;
     // Captions and notes of its cells follow the table.
-    walk.write(BlockKind::Paragraph, Running::default())
+    walk.write(BlockKind::Paragraph, RunningText::default())
 }
 
 /// The cells in reading order, each with whether it is the last of its row.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::kind::Kind;
-use crate::tests_of::{blocks, survives};
+use crate::tests_of::{blocks, check_cut_and_corrupted};
 use crate::tree::{BlockKind, MarkKind};
 
 fn read(source: &str) -> ParsedDocument {
@@ -290,7 +290,7 @@ fn hostile_macros_end() {
 
 #[test]
 fn a_cut_file_is_a_smaller_document() {
-    survives(
+    check_cut_and_corrupted(
         Kind::Latex,
         "\\newcommand{\\x}[1]{<#1>}\\section{é}a \\x{b} $c_{d}$ \\cite[e]{k} \\begin{tabular}{l}f & g\\\\\\end{tabular}\
          \\verb|h| \\begin{verbatim}i\\end{verbatim}\\item[j] \\'{e}\\footnote{m}%n\n\\bibitem[o(1999)]{k} p"
@@ -393,14 +393,14 @@ const PARTS: &[&str] = &[
 
 #[test]
 fn files_that_would_stand_in_the_text_are_told() {
-    let told = |body: &str| {
+    let warnings = |body: &str| {
         let source = format!(
             "\\documentclass{{a}}\\input{{macros}}\\begin{{document}}{body}\\end{{document}}"
         );
         read(&source).warnings
     };
-    assert_eq!(told("Ducks."), Vec::<String>::new());
-    let other = told(
+    assert_eq!(warnings("Ducks."), Vec::<String>::new());
+    let other = warnings(
         "Ducks. \\input{one} \\include{ch/two}\\input three \\lstinputlisting[x]{a.py}\\input{one} \\input{}",
     );
     assert!(other[0].starts_with("4 other files are named"), "{other:?}");
@@ -410,7 +410,7 @@ fn files_that_would_stand_in_the_text_are_told() {
     );
     // What to do is told however long the names are.
     let long = |n: usize| format!("\\input{{{n}{}}}", "x".repeat(60));
-    let other = told(&format!("Ducks. {}", (0..8).map(long).collect::<String>()));
+    let other = warnings(&format!("Ducks. {}", (0..8).map(long).collect::<String>()));
     assert!(other[0].starts_with("8 other files"), "{other:?}");
     assert!(other[0].ends_with("latexpand makes of all"), "{other:?}");
 }

@@ -9,14 +9,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::bibliography::{self, Works};
+use super::bibliography::{self, ReferenceList};
 use super::pairs::is_blank;
 use super::reader::Reader;
-use super::source::{RAW, Raw};
+use super::source::{CODE_PLACEHOLDER, RawCode};
 use super::{algorithm, commands, letters};
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, MarkKind};
-use crate::writing::running::{Running, Writer};
+use crate::writing::running::{RunningText, Writer};
 
 mod environments;
 mod formulas;
@@ -27,17 +27,17 @@ const SHORT_CODE_LEN_MAX: usize = 300;
 
 pub(super) struct Walk<'a, 's> {
     pub(super) reader: &'a Reader<'s>,
-    raws: &'a [Raw],
+    raws: &'a [RawCode],
     pub(super) out: Writer<'a>,
-    pub(super) running: Running,
+    pub(super) running: RunningText,
     /// What the running text is.
     kind: BlockKind,
     /// What the next block begins with: a list item's mark, a theorem's name.
-    lead: Option<Lead>,
+    prefix: Option<BlockPrefix>,
     /// Titles, cells and footnotes that are open.
     closed_depth: usize,
     /// Footnotes and pictures of the block that is open.
-    after: Vec<(BlockKind, Vec<String>, Running)>,
+    deferred: Vec<(BlockKind, Vec<String>, RunningText)>,
     lists: Vec<List>,
     /// Marks that last to the end of their group: where they began.
     switches: Vec<(MarkKind, usize)>,
@@ -45,7 +45,7 @@ pub(super) struct Walk<'a, 's> {
     top: usize,
     /// Names of the file's own theorems by their environment.
     pub(super) statements: HashMap<String, String>,
-    pub(super) works: Works,
+    pub(super) reference_list: ReferenceList,
     /// Where each `\)` and each `\]` stands.
     formula_ends: [Vec<usize>; 2],
     /// Names of the other files whose text would stand here.
@@ -54,7 +54,7 @@ pub(super) struct Walk<'a, 's> {
     pub(super) is_algorithm: bool,
 }
 
-struct Lead {
+struct BlockPrefix {
     text: String,
     is_strong: bool,
 }
@@ -65,22 +65,22 @@ struct List {
 }
 
 impl<'a, 's> Walk<'a, 's> {
-    pub(super) fn new(reader: &'a Reader<'s>, raws: &'a [Raw], limits: &'a Limits) -> Self {
+    pub(super) fn new(reader: &'a Reader<'s>, raws: &'a [RawCode], limits: &'a Limits) -> Self {
         let is_there = |name: &&str| !reader.ends_of(name).is_empty();
         Walk {
             reader,
             raws,
             out: Writer::new(limits),
-            running: Running::default(),
+            running: RunningText::default(),
             kind: BlockKind::Paragraph,
-            lead: None,
+            prefix: None,
             closed_depth: 0,
-            after: Vec::new(),
+            deferred: Vec::new(),
             lists: Vec::new(),
             switches: Vec::new(),
             top: commands::SECTIONS.iter().position(is_there).unwrap_or(0),
             statements: HashMap::new(),
-            works: Works::default(),
+            reference_list: ReferenceList::default(),
             formula_ends: [")", "]"].map(|name| reader.ends_of(name)),
             files: BTreeSet::new(),
             is_algorithm: false,
@@ -187,12 +187,12 @@ impl<'a, 's> Walk<'a, 's> {
     /// Code that was set aside.
     fn raw(&mut self, at: usize, end: usize) -> Result<usize, ParseError> {
         let Some((raw, next)) = raw_at(self.raws, self.reader.text, at, end) else {
-            return Ok(at + RAW.len_utf8());
+            return Ok(at + CODE_PLACEHOLDER.len_utf8());
         };
         match &raw.block {
             Some(language) if self.closed_depth == 0 => {
                 self.settle()?;
-                let code = Running::verbatim(&raw.text[..]);
+                let code = RunningText::verbatim(&raw.text[..]);
                 self.write(BlockKind::Code(language.clone()), code)?;
             }
             Some(_) => self.running.push(&raw.text),
@@ -277,7 +277,7 @@ impl<'a, 's> Walk<'a, 's> {
                 let (_, after) = self.skip_options(after, end);
                 let (inner, next) = self.reader.argument(after, end);
                 let note = self.gather(inner)?;
-                self.after.push((BlockKind::Footnote, Vec::new(), note));
+                self.deferred.push((BlockKind::Footnote, Vec::new(), note));
                 return Ok(next);
             }
             "includegraphics" | "includesvg" | "epsfig" | "epsfbox" | "psfig" => {
@@ -323,9 +323,9 @@ impl<'a, 's> Walk<'a, 's> {
         &mut self,
         kind: BlockKind,
         images: Vec<String>,
-        running: Running,
+        running: RunningText,
     ) -> Result<(), ParseError> {
-        self.after.push((kind, images, running));
+        self.deferred.push((kind, images, running));
         match self.closed_depth {
             0 => self.flush(),
             _ => Ok(()),
@@ -333,7 +333,7 @@ impl<'a, 's> Walk<'a, 's> {
     }
 
     /// What is written between the braces of `range`, as a block that is not written yet.
-    pub(super) fn gather(&mut self, range: Range<usize>) -> Result<Running, ParseError> {
+    pub(super) fn gather(&mut self, range: Range<usize>) -> Result<RunningText, ParseError> {
         let outer = self.running.take();
         self.closed_depth += 1;
         self.walk(range)?;
@@ -343,16 +343,20 @@ impl<'a, 's> Walk<'a, 's> {
 
     /// The words of `range`, without marks and footnotes.
     pub(super) fn words(&mut self, range: Range<usize>) -> Result<String, ParseError> {
-        let count = self.after.len();
+        let count = self.deferred.len();
         let running = self.gather(range)?;
-        self.after.truncate(count);
+        self.deferred.truncate(count);
         Ok(running.as_str().trim().to_owned())
     }
 
     /// Writes a block, and what waited for it.
-    pub(super) fn write(&mut self, kind: BlockKind, running: Running) -> Result<(), ParseError> {
+    pub(super) fn write(
+        &mut self,
+        kind: BlockKind,
+        running: RunningText,
+    ) -> Result<(), ParseError> {
         self.out.add(kind, running)?;
-        for (kind, images, running) in std::mem::take(&mut self.after) {
+        for (kind, images, running) in std::mem::take(&mut self.deferred) {
             let block = Block {
                 kind,
                 images,
@@ -375,7 +379,7 @@ impl<'a, 's> Walk<'a, 's> {
         }
         let mut running = self.running.take();
         if !running.is_blank()
-            && let Some(lead) = self.lead.take()
+            && let Some(lead) = self.prefix.take()
         {
             let body = std::mem::take(&mut running);
             running.push(&lead.text);
@@ -397,7 +401,7 @@ impl<'a, 's> Walk<'a, 's> {
     pub(super) fn settle(&mut self) -> Result<(), ParseError> {
         if self.closed_depth == 0
             && self.running.is_blank()
-            && let Some(lead) = self.lead.take().filter(|lead| lead.is_strong)
+            && let Some(lead) = self.prefix.take().filter(|lead| lead.is_strong)
         {
             self.running.push(&lead.text);
             self.running.mark(MarkKind::Strong, 0);
@@ -409,15 +413,20 @@ impl<'a, 's> Walk<'a, 's> {
 fn is_special(c: char) -> bool {
     matches!(
         c,
-        '\\' | '$' | '{' | '}' | '~' | '-' | '`' | '\'' | '&' | '#' | '\n' | RAW
+        '\\' | '$' | '{' | '}' | '~' | '-' | '`' | '\'' | '&' | '#' | '\n' | CODE_PLACEHOLDER
     )
 }
 
 /// The code that was set aside at `at`, and where its place ends.
-fn raw_at<'r>(raws: &'r [Raw], text: &str, at: usize, end: usize) -> Option<(&'r Raw, usize)> {
-    let rest = text.get(at..end)?.strip_prefix(RAW)?;
+fn raw_at<'r>(
+    raws: &'r [RawCode],
+    text: &str,
+    at: usize,
+    end: usize,
+) -> Option<(&'r RawCode, usize)> {
+    let rest = text.get(at..end)?.strip_prefix(CODE_PLACEHOLDER)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let raw = raws.get(rest[..digits].parse::<usize>().ok()?)?;
     let is_whole = rest[digits..].starts_with(';');
-    is_whole.then_some((raw, at + RAW.len_utf8() + digits + 1))
+    is_whole.then_some((raw, at + CODE_PLACEHOLDER.len_utf8() + digits + 1))
 }

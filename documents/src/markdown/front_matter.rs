@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 
 use crate::cues::year::year;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::tree::ParsedDocument;
 
 /// The name of a record's field, and the keys that fill it.
@@ -64,9 +64,9 @@ fn named(lines: &str, document: &mut ParsedDocument) -> BTreeMap<String, String>
             "year" | "date" => {
                 let year = values.first().and_then(|value| year(value));
                 document.year = document.year.or(year);
-                state(&mut named, key, &values);
+                add_metadata(&mut named, key, &values);
             }
-            _ => state(
+            _ => add_metadata(
                 &mut named,
                 name_of(&folded, &values).unwrap_or(key),
                 &values,
@@ -77,16 +77,16 @@ fn named(lines: &str, document: &mut ParsedDocument) -> BTreeMap<String, String>
 }
 
 /// Moves what has a field of its own there.
-fn facts(mut named: BTreeMap<String, String>) -> Facts {
+fn facts(mut named: BTreeMap<String, String>) -> TextMetrics {
     let mut list = |name| -> Vec<String> {
-        let stated = named.remove(name).unwrap_or_default();
-        let parts = stated.split(';').map(str::trim);
+        let entry = named.remove(name).unwrap_or_default();
+        let parts = entry.split(';').map(str::trim);
         parts
             .filter(|part| !part.is_empty())
             .map(str::to_owned)
             .collect()
     };
-    Facts {
+    TextMetrics {
         tags: list("tags"),
         prerequisites: list("prerequisites"),
         learning_outcomes: list("learning_outcomes"),
@@ -97,7 +97,7 @@ fn facts(mut named: BTreeMap<String, String>) -> Facts {
         category: named.remove("category"),
         difficulty: named.remove("difficulty"),
         other: named,
-        ..Facts::default()
+        ..TextMetrics::default()
     }
 }
 
@@ -109,12 +109,12 @@ fn name_of(key: &str, values: &[String]) -> Option<&'static str> {
 }
 
 /// Adds values to what is already said under this name.
-fn state(named: &mut BTreeMap<String, String>, name: &str, values: &[String]) {
+fn add_metadata(named: &mut BTreeMap<String, String>, name: &str, values: &[String]) {
     let value = values.join("; ");
     match named.get_mut(name) {
-        Some(stated) => {
-            stated.push_str("; ");
-            stated.push_str(&value);
+        Some(key) => {
+            key.push_str("; ");
+            key.push_str(&value);
         }
         None => {
             named.insert(name.to_owned(), value);
@@ -124,7 +124,7 @@ fn state(named: &mut BTreeMap<String, String>, name: &str, values: &[String]) {
 
 /// What the lines of an entry after its first are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenValue {
     /// Items of YAML, each on its line.
     Items,
     /// A list in brackets that is not closed yet.
@@ -136,12 +136,12 @@ enum Open {
 /// Keys that have a value, with their values.
 fn entries(lines: &str) -> Vec<(&str, Vec<String>)> {
     let mut entries: Vec<(&str, Vec<String>)> = Vec::new();
-    let mut open = Open::Items;
+    let mut open = OpenValue::Items;
     for line in lines.lines() {
         let is_inner = !line.starts_with(is_key_start);
         match entries.last_mut() {
-            Some((_, values)) if is_inner || open == Open::Brackets => {
-                open = go_on(open, line.trim(), values);
+            Some((_, values)) if is_inner || open == OpenValue::Brackets => {
+                open = continue_entry(open, line.trim(), values);
             }
             _ => {
                 if let Some((key, value)) = key_and_value(line) {
@@ -168,28 +168,28 @@ fn key_and_value(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The values on the line of the key, and what the lines below it are.
-fn first_values(value: &str) -> (Vec<String>, Open) {
+fn first_values(value: &str) -> (Vec<String>, OpenValue) {
     if let Some(list) = value.strip_prefix('[') {
         return match list.trim_end().strip_suffix(']') {
-            Some(list) => (items(list), Open::Items),
-            None => (items(list), Open::Brackets),
+            Some(list) => (items(list), OpenValue::Items),
+            None => (items(list), OpenValue::Brackets),
         };
     }
     if value.starts_with(['>', '|']) && value.len() <= 2 {
-        return (Vec::new(), Open::Text);
+        return (Vec::new(), OpenValue::Text);
     }
-    (scalar(value).into_iter().collect(), Open::Items)
+    (scalar(value).into_iter().collect(), OpenValue::Items)
 }
 
-fn go_on(open: Open, line: &str, values: &mut Vec<String>) -> Open {
+fn continue_entry(open: OpenValue, line: &str, values: &mut Vec<String>) -> OpenValue {
     match open {
-        Open::Brackets => {
+        OpenValue::Brackets => {
             values.extend(items(line.trim_end_matches(']')));
             if line.ends_with(']') {
-                return Open::Items;
+                return OpenValue::Items;
             }
         }
-        Open::Text => match values.first_mut() {
+        OpenValue::Text => match values.first_mut() {
             Some(text) if !line.is_empty() => {
                 text.push(' ');
                 text.push_str(line);
@@ -197,7 +197,7 @@ fn go_on(open: Open, line: &str, values: &mut Vec<String>) -> Open {
             None if !line.is_empty() => values.push(line.to_owned()),
             _ => {}
         },
-        Open::Items => {
+        OpenValue::Items => {
             let item = line.strip_prefix("- ").map(str::trim);
             let name = item.unwrap_or(line).strip_prefix("name:");
             match (name, item) {

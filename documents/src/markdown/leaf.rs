@@ -22,7 +22,7 @@ pub(super) struct Leaf {
     /// Addresses of the pictures, but for those that the text itself holds.
     pub(super) images: Vec<String>,
     /// What is said of the last picture.
-    pub(super) said: Option<Range<usize>>,
+    pub(super) alt_range: Option<Range<usize>>,
 }
 
 impl Leaf {
@@ -38,7 +38,7 @@ impl Leaf {
             formulas: Vec::new(),
             pictures: 0,
             images: Vec::new(),
-            said: None,
+            alt_range: None,
         }
     }
 
@@ -50,13 +50,15 @@ impl Leaf {
     }
 
     /// What the block turned out to be. Its range is not trimmed.
-    pub(super) fn settle(self) -> Block {
+    pub(super) fn into_block(self) -> Block {
         let range = self.range.unwrap_or(0..0);
         let only_span = self.last_span.filter(|_| self.units == 1);
         let is_figure =
             self.kind == BlockKind::Paragraph && self.pictures > 0 && !self.has_more_than_pictures;
         let (kind, range) = match self.kind {
-            _ if is_figure && self.pictures == 1 => (BlockKind::Figure, self.said.unwrap_or(range)),
+            _ if is_figure && self.pictures == 1 => {
+                (BlockKind::Figure, self.alt_range.unwrap_or(range))
+            }
             _ if is_figure => (BlockKind::Figure, range),
             kind @ BlockKind::Heading(_) => (kind, only_span.unwrap_or(range)),
             kind => (kind, range),
@@ -81,7 +83,7 @@ pub(super) fn equations(source: &str, leaf: &Leaf) -> Vec<Range<usize>> {
     found.sort_by_key(|formula| formula.start);
     let mut end = range.start;
     found.retain(|formula| {
-        let is_apart = formula.start >= end && stands_alone(source, range, formula);
+        let is_apart = formula.start >= end && is_on_own_line(source, range, formula);
         if is_apart {
             end = formula.end;
         }
@@ -90,7 +92,7 @@ pub(super) fn equations(source: &str, leaf: &Leaf) -> Vec<Range<usize>> {
     found
 }
 
-fn stands_alone(source: &str, paragraph: &Range<usize>, formula: &Range<usize>) -> bool {
+fn is_on_own_line(source: &str, paragraph: &Range<usize>, formula: &Range<usize>) -> bool {
     // A full stop behind a formula is none of the text.
     let beside = [' ', '\t', '\r', '.', ',', '>'];
     let before = source[paragraph.start..formula.start].trim_end_matches(beside);

@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
                 for picture in html_pictures(self.source, range) {
                     self.picture(&picture.address);
                     if let Some(leaf) = &mut self.leaf {
-                        leaf.said = picture.said;
+                        leaf.alt_range = picture.said;
                     }
                 }
             }
@@ -320,7 +320,7 @@ impl<'a> Reader<'a> {
             SpanKind::Marked(kind) => self.mark(kind, visible),
             SpanKind::Picture => {
                 if let Some(leaf) = &mut self.leaf {
-                    leaf.said = Some(visible);
+                    leaf.alt_range = Some(visible);
                 }
             }
             SpanKind::Plain => {}
@@ -379,7 +379,7 @@ impl<'a> Reader<'a> {
             BlockKind::Paragraph => equations(self.source, &leaf),
             _ => Vec::new(),
         };
-        let mut block = leaf.settle();
+        let mut block = leaf.into_block();
         let mut start = block.range.start;
         for formula in formulas {
             self.push_part(&mut block, start..formula.start)?;

@@ -87,14 +87,14 @@ impl<'a> Package<'a> {
 
     /// The source of a part that must be there.
     pub(super) fn need(&mut self, path: &str) -> Result<String, ParseError> {
-        let bytes = self.archive.need(&self.name(path))?;
+        let bytes = self.archive.read_required(&self.name(path))?;
         xml::decoded(bytes, self.kind, path)
     }
 
     /// The source of a part that another names; an empty element where none is named, or it is not there.
     pub(super) fn source(&mut self, path: Option<&str>) -> Result<String, ParseError> {
         let source = match path {
-            Some(path) => self.usual(path)?,
+            Some(path) => self.optional_source(path)?,
             None => None,
         };
         if let (None, Some(path)) = (&source, path) {
@@ -104,7 +104,7 @@ impl<'a> Package<'a> {
     }
 
     /// The source of a part that may be there.
-    fn usual(&mut self, path: &str) -> Result<Option<String>, ParseError> {
+    fn optional_source(&mut self, path: &str) -> Result<Option<String>, ParseError> {
         let bytes = self.archive.read(&self.name(path))?;
         let decode = |bytes| xml::decoded(bytes, self.kind, path);
         bytes.map(decode).transpose()
@@ -120,7 +120,7 @@ impl<'a> Package<'a> {
     pub(super) fn relations(&mut self, path: &str) -> Result<Relations, ParseError> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let place = resolve("", &format!("{folder}/_rels/{name}.rels"));
-        let source = self.usual(&place)?.unwrap_or_else(nothing);
+        let source = self.optional_source(&place)?.unwrap_or_else(nothing);
         let tree = self.tree(&source, &place)?;
         let mut relations = HashMap::new();
         for relation in children(tree.root_element(), "Relationship") {
@@ -155,7 +155,7 @@ impl<'a> Package<'a> {
         let relations = self.relations("")?;
         let path = relations.first("core-properties");
         let path = path.unwrap_or("docProps/core.xml");
-        let source = self.usual(path)?.unwrap_or_else(nothing);
+        let source = self.optional_source(path)?.unwrap_or_else(nothing);
         Ok(Properties::read(&self.tree(&source, path)?))
     }
 

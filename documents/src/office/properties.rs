@@ -3,7 +3,7 @@
 use roxmltree::Document;
 
 use crate::cues::year::year;
-use crate::facts::Facts;
+use crate::facts::TextMetrics;
 use crate::xml::node::{collapsed, text_of};
 
 /// Title, authors and the rest, as far as they are stated.
@@ -12,7 +12,7 @@ pub(crate) struct Properties {
     pub(crate) title: Option<String>,
     pub(crate) authors: Vec<String>,
     pub(crate) year: Option<i32>,
-    pub(crate) facts: Facts,
+    pub(crate) facts: TextMetrics,
 }
 
 /// Titles that programs give to a file of their own accord, in lower case.
@@ -57,13 +57,13 @@ impl Properties {
             title: of("title").filter(is_title),
             authors: of("creator").map_or(Vec::new(), |names| authors(&names)),
             year: of("created").and_then(|date| year(&date)),
-            facts: Facts {
+            facts: TextMetrics {
                 language: of("language"),
                 keywords: of("keywords"),
                 subject: of("subject"),
                 description: of("description"),
                 category: of("category"),
-                ..Facts::default()
+                ..TextMetrics::default()
             },
         }
     }

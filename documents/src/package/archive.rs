@@ -24,9 +24,9 @@ pub(crate) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     kind: Kind,
     /// Bytes that may still be unpacked.
-    left: usize,
+    bytes_left: usize,
     /// Whether more were asked for than that.
-    is_over: bool,
+    is_exceeded: bool,
     limits: &'a Limits,
 }
 
@@ -37,13 +37,13 @@ impl<'a> Archive<'a> {
         kind: Kind,
         limits: &'a Limits,
     ) -> Result<Archive<'a>, ParseError> {
-        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| refusal(kind, &error))?;
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| open_error(kind, &error))?;
         within("files", zip.len(), FILES_MAX)?;
         Ok(Archive {
             zip,
             kind,
-            left: limits.unpacked_max,
-            is_over: false,
+            bytes_left: limits.unpacked_max,
+            is_exceeded: false,
             limits,
         })
     }
@@ -68,42 +68,42 @@ impl<'a> Archive<'a> {
         let file = match self.zip.by_name(name) {
             Ok(file) => file,
             Err(ZipError::FileNotFound) => return Ok(None),
-            Err(error) => return Err(refusal(kind, &error)),
+            Err(error) => return Err(open_error(kind, &error)),
         };
         // What it says is believed where it says too much, else it is counted.
-        let said = usize::try_from(file.size()).unwrap_or(usize::MAX);
-        within("bytes in one of its files", said, most)?;
-        let most_left = most.min(self.left);
-        let mut bytes = Vec::with_capacity(said.min(most_left).min(CAPACITY_MAX));
+        let declared_len = usize::try_from(file.size()).unwrap_or(usize::MAX);
+        within("bytes in one of its files", declared_len, most)?;
+        let most_left = most.min(self.bytes_left);
+        let mut bytes = Vec::with_capacity(declared_len.min(most_left).min(CAPACITY_MAX));
         let read = file.take(most_left as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| malformed(kind, format!("{name}: {error}")))?;
-        let Some(left) = self.left.checked_sub(bytes.len()) else {
-            self.is_over = true;
-            return self.check_left().map(|()| None);
+        let Some(left) = self.bytes_left.checked_sub(bytes.len()) else {
+            self.is_exceeded = true;
+            return self.check_unpacked().map(|()| None);
         };
-        self.left = left;
+        self.bytes_left = left;
         within("bytes in one of its files", bytes.len(), most)?;
         Ok(Some(bytes))
     }
 
     /// Refuses an archive of which too much was unpacked.
-    pub(crate) fn check_left(&self) -> Result<(), ParseError> {
+    pub(crate) fn check_unpacked(&self) -> Result<(), ParseError> {
         let most = self.limits.unpacked_max;
         within(
             "bytes when unpacked",
-            most + usize::from(self.is_over),
+            most + usize::from(self.is_exceeded),
             most,
         )
     }
 
     /// A file that must be there.
-    pub(crate) fn need(&mut self, name: &str) -> Result<Vec<u8>, ParseError> {
+    pub(crate) fn read_required(&mut self, name: &str) -> Result<Vec<u8>, ParseError> {
         let bytes = self.read(name)?;
         bytes.ok_or_else(|| malformed(self.kind, format!("it has no {name}")))
     }
 }
 
-fn refusal(kind: Kind, error: &ZipError) -> ParseError {
+fn open_error(kind: Kind, error: &ZipError) -> ParseError {
     match error {
         ZipError::UnsupportedArchive(why) if why.contains("assword") => {
             ParseError::Encrypted { kind }
@@ -161,14 +161,14 @@ pub(crate) mod tests {
             ..Limits::default()
         };
         let mut archive = Archive::open(&bytes, Kind::Docx, &limits).unwrap();
-        assert_eq!(archive.need("a.xml").unwrap(), b"<a/>");
+        assert_eq!(archive.read_required("a.xml").unwrap(), b"<a/>");
         assert_eq!(archive.read("d").unwrap(), None);
         assert!(matches!(
-            archive.need("b/bomb"),
+            archive.read_required("b/bomb"),
             Err(ParseError::TooLarge { .. })
         ));
         assert!(matches!(
-            archive.need("d"),
+            archive.read_required("d"),
             Err(ParseError::Malformed { .. })
         ));
         for end in [0, 4, bytes.len() / 2, bytes.len() - 1] {
@@ -183,7 +183,10 @@ pub(crate) mod tests {
         let mut archive = Archive::open(&bytes, Kind::Docx, &limits).unwrap();
         let too_large = |got| matches!(got, Err(ParseError::TooLarge { .. }));
         assert!(too_large(archive.read_within("a", 99_999)));
-        assert_eq!(archive.left, limits.unpacked_max, "nothing was unpacked");
+        assert_eq!(
+            archive.bytes_left, limits.unpacked_max,
+            "nothing was unpacked"
+        );
         assert!(archive.read_within("a", 100_000).unwrap().is_some());
         // The directory says ten bytes.
         let at = bytes

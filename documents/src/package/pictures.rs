@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::limits::{Limits, ParseError};
 use crate::package::archive::Archive;
 use crate::tree::Asset;
-use crate::warnings::{Warnings, are, listed};
+use crate::warnings::{Warnings, count_noun_is, listed};
 
 /// The pictures seen so far.
 pub(crate) struct Pictures {
@@ -64,7 +64,7 @@ impl Pictures {
         match archive.read_within(name, self.left) {
             Ok(bytes) => Ok(bytes.filter(|bytes| bytes.len() <= self.left)),
             Err(ParseError::Malformed { .. } | ParseError::Encrypted { .. }) => Ok(None),
-            Err(ParseError::TooLarge { .. }) => archive.check_left().map(|()| None),
+            Err(ParseError::TooLarge { .. }) => archive.check_unpacked().map(|()| None),
             Err(error) => Err(error),
         }
     }
@@ -73,7 +73,7 @@ impl Pictures {
         if !self.lost.is_empty() {
             warnings.add(format!(
                 "{} not stored, for the file lacks them or they are damaged or too large ({}): save it again from the program that wrote it, or split it",
-                are(self.lost.len(), "picture"),
+                count_noun_is(self.lost.len(), "picture"),
                 listed(self.lost.iter().map(String::as_str))
             ));
         }

@@ -7,7 +7,7 @@ use crate::tree::PageBox;
 
 use super::layout::{Gap, Line, MONO_WIDTH};
 use super::page::Style;
-use super::paragraph::{Draft, Sort};
+use super::paragraph::{Draft, DraftKind};
 use super::pictures::Picture;
 use super::table;
 use crate::limits::{Limits, ParseError};
@@ -28,7 +28,7 @@ pub(super) fn write(
     limits: &Limits,
     document: &mut ParsedDocument,
 ) -> Result<(), ParseError> {
-    let words = Words::of(drafts);
+    let words = Words::from_drafts(drafts);
     let mut blocks = Blocks::new(limits);
     let mut figures = figures.into_iter().peekable();
     for (at, draft) in drafts.iter().enumerate() {
@@ -42,17 +42,17 @@ pub(super) fn write(
             styled: Vec::new(),
         };
         writer.start = writer.text.len();
-        match draft.sort {
-            Sort::Code => writer.code(&draft.lines),
-            Sort::Table => {
+        match draft.kind {
+            DraftKind::Code => writer.code(&draft.lines),
+            DraftKind::Table => {
                 let rows = table::rows(&draft.lines, limits)?;
                 writer.text += &markdown(&rows).unwrap_or_default();
             }
             _ => writer.prose(&draft.lines, &words),
         }
         let range = writer.range();
-        let marks = match draft.sort {
-            Sort::Code | Sort::Table | Sort::Heading(_) => Vec::new(),
+        let marks = match draft.kind {
+            DraftKind::Code | DraftKind::Table | DraftKind::Heading(_) => Vec::new(),
             _ => writer.marks(&range),
         };
         document.text = writer.text;
@@ -99,13 +99,13 @@ fn figure_block(figure: Picture, text: &mut String) -> Block {
 }
 
 fn kind(draft: &Draft) -> BlockKind {
-    match draft.sort {
-        Sort::Prose => BlockKind::Paragraph,
-        Sort::ListItem => BlockKind::ListItem,
-        Sort::Code => BlockKind::Code(None),
-        Sort::Table => BlockKind::Table,
-        Sort::Caption => BlockKind::Caption,
-        Sort::Heading(level) => BlockKind::Heading(level),
+    match draft.kind {
+        DraftKind::Prose => BlockKind::Paragraph,
+        DraftKind::ListItem => BlockKind::ListItem,
+        DraftKind::Code => BlockKind::Code(None),
+        DraftKind::Table => BlockKind::Table,
+        DraftKind::Caption => BlockKind::Caption,
+        DraftKind::Heading(level) => BlockKind::Heading(level),
     }
 }
 
@@ -201,7 +201,7 @@ impl Writer {
         } else if !divides && self.text.ends_with(" -") {
             self.space();
         }
-        self.settle();
+        self.truncate_styled();
     }
 
     fn push(&mut self, text: &str, style: Style) {
@@ -237,11 +237,11 @@ impl Writer {
     fn trim_end(&mut self) {
         let len = self.start + self.text[self.start..].trim_end_matches(' ').len();
         self.text.truncate(len);
-        self.settle();
+        self.truncate_styled();
     }
 
     /// Styled runs end where the text does.
-    fn settle(&mut self) {
+    fn truncate_styled(&mut self) {
         let len = self.text.len();
         if let Some((range, _)) = self.styled.last_mut() {
             range.end = range.end.min(len);
@@ -292,7 +292,7 @@ impl Writer {
 struct Words(HashSet<String>);
 
 impl Words {
-    fn of(drafts: &[Draft]) -> Words {
+    fn from_drafts(drafts: &[Draft]) -> Words {
         let mut words = HashSet::new();
         for line in drafts.iter().flat_map(|draft| &draft.lines) {
             for word in line.text().split_whitespace() {

@@ -11,16 +11,16 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::object::{Object, ObjectRef};
 
 /// Bytes of content that are read to find the pictures of one document.
-const EFFORT_MAX: u64 = 512 << 20;
+const WORK_BYTES_MAX: u64 = 512 << 20;
 /// What a call costs beside what it calls, and each colour space that it may look at.
-const OF_CALL: u64 = 1_000;
-const OF_COLOUR: u64 = 100;
+const CALL_COST: u64 = 1_000;
+const COLOUR_SPACE_COST: u64 = 100;
 /// What it costs to look at a picture or form, and at a page.
-const OF_VISIT: u64 = 100;
+const VISIT_COST: u64 = 100;
 /// What each entry of a list of pictures, forms or the like costs, called or not.
-const OF_ENTRY: u64 = 10;
+const ENTRY_COST: u64 = 10;
 /// What a page or form costs that cannot be read: how far reading came is not known.
-const OF_DAMAGED: u64 = 32 << 20;
+const UNREADABLE_COST: u64 = 32 << 20;
 /// Pictures and forms that are looked at on one page, and forms within each other.
 const VISITS_MAX: usize = 4_000;
 const DEPTH_MAX: usize = 12;
@@ -28,13 +28,13 @@ const DEPTH_MAX: usize = 12;
 const NAME_MAX: usize = 128;
 
 /// The work that is left for a document.
-pub(super) struct Effort<'f> {
+pub(super) struct WorkBudget<'f> {
     file: &'f PdfDocument,
     is_encrypted: bool,
-    left: u64,
+    bytes_left: u64,
     visits: usize,
     /// What is called by reference, but for forms that have the resources of what calls them.
-    known: HashMap<ObjectRef, Cost>,
+    costs: HashMap<ObjectRef, Cost>,
 }
 
 /// What a page or form costs, and whether it may paint a picture.
@@ -43,50 +43,50 @@ struct Cost {
     bytes: u64,
     has_picture: bool,
     /// How many forms are within each other.
-    height: usize,
+    form_depth: usize,
 }
 
-impl<'f> Effort<'f> {
-    pub(super) fn new(file: &'f PdfDocument) -> Effort<'f> {
+impl<'f> WorkBudget<'f> {
+    pub(super) fn new(file: &'f PdfDocument) -> WorkBudget<'f> {
         let trailer = file.trailer().as_dict();
-        Effort {
+        WorkBudget {
             file,
             is_encrypted: trailer.is_some_and(|trailer| trailer.contains_key("Encrypt")),
-            left: EFFORT_MAX,
+            bytes_left: WORK_BYTES_MAX,
             visits: 0,
-            known: HashMap::new(),
+            costs: HashMap::new(),
         }
     }
 
     /// Whether the page has pictures that can be looked for; takes what that costs off what is left.
-    pub(super) fn allows(&mut self, index: usize) -> bool {
+    pub(super) fn try_spend_page(&mut self, index: usize) -> bool {
         self.visits = 0;
-        if self.left == 0 {
+        if self.bytes_left == 0 {
             return false;
         }
-        let cost = self.of_page(index).unwrap_or_default();
-        if !cost.has_picture || cost.bytes > self.left {
+        let cost = self.page_cost(index).unwrap_or_default();
+        if !cost.has_picture || cost.bytes > self.bytes_left {
             return false;
         }
-        self.left -= cost.bytes;
+        self.bytes_left -= cost.bytes;
         true
     }
 
     /// Counts work that ended in a panic.
-    pub(super) fn fail(&mut self) {
-        self.left = self.left.saturating_sub(OF_DAMAGED);
+    pub(super) fn spend_failed(&mut self) {
+        self.bytes_left = self.bytes_left.saturating_sub(UNREADABLE_COST);
     }
 
     /// Takes work that has been done off what is left; `None` if that was less.
     fn spend(&mut self, bytes: u64) -> Option<()> {
-        let left = self.left.checked_sub(bytes);
-        self.left = left.unwrap_or(0);
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.unwrap_or(0);
         left.map(|_| ())
     }
 
     /// Quick for a page that names neither pictures nor forms, as most do.
-    fn of_page(&mut self, index: usize) -> Option<Cost> {
-        self.spend(OF_VISIT)?;
+    fn page_cost(&mut self, index: usize) -> Option<Cost> {
+        self.spend(VISIT_COST)?;
         let page = self.file.get_page(index).ok()?;
         let resources = self.entry(&page, "Resources")?;
         let objects = self.entry(&resources, "XObject")?;
@@ -94,15 +94,15 @@ impl<'f> Effort<'f> {
             return None;
         }
         let Ok(content) = self.file.get_page_content_data(index) else {
-            self.spend(OF_DAMAGED)?;
+            self.spend(UNREADABLE_COST)?;
             return None;
         };
         self.spend(content.len() as u64)?;
-        self.of(&content, &resources, DEPTH_MAX)
+        self.content_cost(&content, &resources, DEPTH_MAX)
     }
 
     /// Recursive: `depth` bounds it. `None`: too much to be reckoned.
-    fn of(&mut self, content: &[u8], resources: &Object, depth: usize) -> Option<Cost> {
+    fn content_cost(&mut self, content: &[u8], resources: &Object, depth: usize) -> Option<Cost> {
         let calls = content.windows(2).filter(|two| two == b"Do").count() as u64;
         let mut cost = Cost {
             bytes: content.len() as u64,
@@ -115,7 +115,7 @@ impl<'f> Effort<'f> {
         let colours = self.entry(resources, "ColorSpace");
         let colours = colours.as_ref().and_then(Object::as_dict);
         let colours = colours.map_or(0, |colours| colours.len() as u64);
-        let mut dearest = OF_CALL + OF_COLOUR * colours;
+        let mut dearest = CALL_COST + COLOUR_SPACE_COST * colours;
         if calls == 0 {
             return Some(cost);
         }
@@ -126,10 +126,10 @@ impl<'f> Effort<'f> {
             if self.visits > VISITS_MAX {
                 return None;
             }
-            self.spend(OF_VISIT)?;
-            let called = self.of_called(object, resources, depth)?;
+            self.spend(VISIT_COST)?;
+            let called = self.object_cost(object, resources, depth)?;
             cost.has_picture |= called.has_picture;
-            cost.height = cost.height.max(called.height);
+            cost.form_depth = cost.form_depth.max(called.form_depth);
             dearest = dearest.max(called.bytes);
         }
         cost.bytes = cost.bytes.checked_add(calls.checked_mul(dearest)?)?;
@@ -137,17 +137,17 @@ impl<'f> Effort<'f> {
     }
 
     /// A picture, which costs no more than its call, or a form.
-    fn of_called(&mut self, object: &Object, around: &Object, depth: usize) -> Option<Cost> {
+    fn object_cost(&mut self, object: &Object, around: &Object, depth: usize) -> Option<Cost> {
         let reference = object.as_reference();
-        if let Some(cost) = reference.and_then(|reference| self.known.get(&reference)) {
-            return Some(*cost).filter(|cost| cost.height <= depth);
+        if let Some(cost) = reference.and_then(|reference| self.costs.get(&reference)) {
+            return Some(*cost).filter(|cost| cost.form_depth <= depth);
         }
         let object = self.file.resolve_object(object).unwrap_or(Object::Null);
         let dict = object.as_dict();
         let subtype = dict.and_then(|dict| dict.get("Subtype"));
         let is_form = subtype.and_then(Object::as_name) == Some("Form");
         let cost = if is_form {
-            self.of_form(&object, around, depth.checked_sub(1)?)?
+            self.form_cost(&object, around, depth.checked_sub(1)?)?
         } else {
             Cost {
                 has_picture: subtype.and_then(Object::as_name) == Some("Image"),
@@ -156,25 +156,25 @@ impl<'f> Effort<'f> {
         };
         let is_own = !is_form || self.entry(&object, "Resources").is_some();
         if let Some(reference) = reference.filter(|_| is_own) {
-            self.known.insert(reference, cost);
+            self.costs.insert(reference, cost);
         }
         Some(cost)
     }
 
-    fn of_form(&mut self, form: &Object, around: &Object, depth: usize) -> Option<Cost> {
+    fn form_cost(&mut self, form: &Object, around: &Object, depth: usize) -> Option<Cost> {
         // What calls are in an encrypted form is not known before it is read.
         if self.is_encrypted {
             return None;
         }
         let Ok(content) = form.decode_stream_data() else {
-            self.spend(OF_DAMAGED)?;
+            self.spend(UNREADABLE_COST)?;
             return None;
         };
         self.spend(content.len() as u64)?;
         let own = self.entry(form, "Resources");
         // A form without resources has those of what calls it.
-        let mut cost = self.of(&content, own.as_ref().unwrap_or(around), depth)?;
-        cost.height += 1;
+        let mut cost = self.content_cost(&content, own.as_ref().unwrap_or(around), depth)?;
+        cost.form_depth += 1;
         Some(cost)
     }
 
@@ -182,7 +182,7 @@ impl<'f> Effort<'f> {
         let found = object.as_dict()?.get(name)?;
         let found = self.file.resolve_object(found).ok()?;
         let entries = found.as_dict().map_or(0, HashMap::len);
-        self.spend(OF_ENTRY * entries as u64)?;
+        self.spend(ENTRY_COST * entries as u64)?;
         Some(found)
     }
 }
@@ -263,18 +263,18 @@ mod tests {
     #[test]
     fn a_form_that_many_pages_call_is_read_once_to_be_reckoned() {
         let file = pages_of_one_form(30, "", OWN);
-        let mut effort = Effort::new(&file);
-        assert!((0..30).all(|page| !effort.allows(page)));
-        let spent = EFFORT_MAX - effort.left;
+        let mut effort = WorkBudget::new(&file);
+        assert!((0..30).all(|page| !effort.try_spend_page(page)));
+        let spent = WORK_BYTES_MAX - effort.bytes_left;
         assert!((1 << 20..2 << 20).contains(&spent), "{spent}");
     }
 
     #[test]
     fn pages_with_pictures_cost_what_looking_for_them_costs() {
         let file = pages_of_one_form(3, "/P Do", OWN);
-        let mut effort = Effort::new(&file);
-        assert!((0..3).all(|page| effort.allows(page)));
-        let spent = EFFORT_MAX - effort.left;
+        let mut effort = WorkBudget::new(&file);
+        assert!((0..3).all(|page| effort.try_spend_page(page)));
+        let spent = WORK_BYTES_MAX - effort.bytes_left;
         assert!((4 << 20..5 << 20).contains(&spent), "{spent}");
     }
 
@@ -283,11 +283,11 @@ mod tests {
         // It calls itself without end; with the resources of its caller, and with its own.
         for own in ["", OWN] {
             let file = pages_of_one_form(2, "/F Do", own);
-            let mut effort = Effort::new(&file);
+            let mut effort = WorkBudget::new(&file);
             for page in 0..2 {
-                let before = effort.left;
-                assert!(!effort.allows(page));
-                let spent = before - effort.left;
+                let before = effort.bytes_left;
+                assert!(!effort.try_spend_page(page));
+                let spent = before - effort.bytes_left;
                 assert!(spent > (DEPTH_MAX as u64) << 20, "{spent}");
             }
         }
@@ -296,30 +296,30 @@ mod tests {
     #[test]
     fn what_is_known_of_a_form_does_not_let_forms_be_deeper() {
         let file = pages_of_one_form(1, "/P Do", OWN);
-        let mut effort = Effort::new(&file);
-        assert!(effort.allows(0));
+        let mut effort = WorkBudget::new(&file);
+        assert!(effort.try_spend_page(0));
         let form = file.get_page(0).unwrap().as_dict().unwrap()["Resources"].clone();
         let form = form.as_dict().unwrap()["XObject"].as_dict().unwrap()["F"].clone();
-        let mut at_depth = |depth| effort.of_called(&form, &Object::Null, depth).is_some();
+        let mut at_depth = |depth| effort.object_cost(&form, &Object::Null, depth).is_some();
         assert!(at_depth(1) && !at_depth(0));
     }
 
     #[test]
     fn a_form_that_cannot_be_read_is_dear() {
         let file = pages_of_one_form(1, "not packed", "/Filter /FlateDecode");
-        let mut effort = Effort::new(&file);
-        assert!(!effort.allows(0));
-        assert!(EFFORT_MAX - effort.left >= OF_DAMAGED);
+        let mut effort = WorkBudget::new(&file);
+        assert!(!effort.try_spend_page(0));
+        assert!(WORK_BYTES_MAX - effort.bytes_left >= UNREADABLE_COST);
     }
 
     #[test]
     fn once_nothing_is_left_no_form_is_read() {
         let file = pages_of_one_form(2, "/P Do", "");
-        let mut effort = Effort::new(&file);
-        effort.left = 10_000;
-        assert!(!effort.allows(0));
-        assert_eq!(effort.left, 0);
-        assert!(!effort.allows(1));
+        let mut effort = WorkBudget::new(&file);
+        effort.bytes_left = 10_000;
+        assert!(!effort.try_spend_page(0));
+        assert_eq!(effort.bytes_left, 0);
+        assert!(!effort.try_spend_page(1));
         assert_eq!(effort.visits, 0);
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
     let counts = counts(pages);
     // A cell may also be one of a table's head, which some pages begin with.
     let cell_repeats_min = repeats_min.max(pages.len() / CELL_PAGES);
-    let is_repeated = |running: &Running| {
+    let is_repeated = |running: &RunningLine| {
         let least = if running.is_cell {
             cell_repeats_min
         } else {
@@ -71,14 +71,14 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
 }
 
 /// How many pages have each line or row near an edge.
-fn counts(pages: &[Vec<Line>]) -> HashMap<Running, usize> {
-    let mut counts: HashMap<Running, usize> = HashMap::new();
+fn counts(pages: &[Vec<Line>]) -> HashMap<RunningLine, usize> {
+    let mut counts: HashMap<RunningLine, usize> = HashMap::new();
     for lines in pages {
         let edges = edge_lines(lines, Edge::Top).chain(edge_lines(lines, Edge::Bottom));
-        let mut on_page: HashSet<Running> = HashSet::new();
+        let mut on_page: HashSet<RunningLine> = HashSet::new();
         for running in edges.flat_map(|(_, looks)| looks) {
             // Heights near a step's border count on both sides of it.
-            let near = Running {
+            let near = RunningLine {
                 height: running.height + 1,
                 ..running.clone()
             };
@@ -99,7 +99,7 @@ enum Edge {
 
 /// A line as it would look on other pages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Running {
+struct RunningLine {
     edge: Edge,
     height: i32,
     /// Whether it is what stands between wide gaps in its line.
@@ -110,7 +110,7 @@ struct Running {
 /// The lines near an edge, nearest first: their places in `lines`, and as what they may be found on other pages: alone,
 /// with what stands beside them (one page may have columns where another has none), and each cell (one may name the
 /// book, another the chapter).
-fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Vec<Running>)> {
+fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Vec<RunningLine>)> {
     let mut near: Vec<(usize, &Line)> = lines
         .iter()
         .enumerate()
@@ -123,7 +123,7 @@ fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Vec<Ru
         Edge::Top => a.base.total_cmp(&b.base),
         Edge::Bottom => b.base.total_cmp(&a.base),
     });
-    let running = |line: &Line, is_cell: bool, text: &str| Running {
+    let running = |line: &Line, is_cell: bool, text: &str| RunningLine {
         edge,
         is_cell,
         height: (line.base / HEIGHT_STEP) as i32,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use pdf_oxide::PdfDocument;
 use pdf_oxide::outline::{Destination, OutlineItem};
 
-use super::paragraph::{Draft, Sort, is_all_bold, is_all_slanted};
+use super::paragraph::{Draft, DraftKind, is_all_bold, is_all_italic};
 use super::{Usual, is_near};
 use crate::cues::heading::{is_title, numbered};
 
@@ -29,9 +29,9 @@ const CHARS_MAX: usize = 160;
 const LARGER: f32 = 1.12;
 const LEVEL_MAX: u8 = 6;
 /// Where more of the drafts are bold than this, bold says nothing.
-const BOLD_SHARE_MAX: f32 = 0.3;
+const BOLD_RATIO_MAX: f32 = 0.3;
 /// Lines in italics that stand as headings do, before any is one.
-const SLANTED_MIN: usize = 2;
+const ITALIC_LINES_MIN: usize = 2;
 /// How much larger than body text a title is, at least.
 const TITLE_RATIO: f32 = 1.2;
 const TITLE_LETTERS_MIN: usize = 3;
@@ -39,7 +39,7 @@ const TITLE_CHARS_MAX: usize = 300;
 
 /// An entry of the file's outline.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OutlineEntry {
     title: String,
     /// From 1.
     page: u32,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 }
 
 /// The file's outline, flat, in order. Entries without a page are left out.
-pub(super) fn outline(file: &PdfDocument) -> Vec<Entry> {
+pub(super) fn outline(file: &PdfDocument) -> Vec<OutlineEntry> {
     let items = file.get_outline().ok().flatten().unwrap_or_default();
     let mut entries = Vec::new();
     let mut open: Vec<(OutlineItem, u8)> = items.into_iter().rev().map(|i| (i, 1)).collect();
@@ -60,7 +60,7 @@ pub(super) fn outline(file: &PdfDocument) -> Vec<Entry> {
         if let Some(Destination::PageIndex(index)) = item.dest
             && let Ok(page) = u32::try_from(index + 1)
         {
-            entries.push(Entry {
+            entries.push(OutlineEntry {
                 title: item.title,
                 page,
                 level,
@@ -71,41 +71,41 @@ pub(super) fn outline(file: &PdfDocument) -> Vec<Entry> {
 }
 
 /// Turns drafts that are headings into such.
-pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[Entry], usual: &Usual) {
+pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[OutlineEntry], usual: &Usual) {
     let matched = mark_outline(drafts, outline);
     let is_trusted = matched >= MATCHED_MIN && 2 * matched >= outline.len();
     if is_trusted {
-        mark_alike(drafts, usual);
+        mark_same_style(drafts, usual);
         mark_title(drafts, usual);
     } else {
         mark_by_type(drafts, usual);
-        mark_slanted(drafts, usual);
+        mark_italic(drafts, usual);
     }
     join_chapter_labels(drafts);
 }
 
 /// The type that a heading is set in.
 #[derive(Clone, Copy, Debug)]
-struct Type {
+struct FontStyle {
     size: f32,
     is_bold: bool,
 }
 
-impl Type {
-    fn of(draft: &Draft) -> Type {
-        Type {
+impl FontStyle {
+    fn from_draft(draft: &Draft) -> FontStyle {
+        FontStyle {
             size: draft.first().size,
             is_bold: is_all_bold(draft.first()),
         }
     }
 
-    fn is_same(self, other: Type) -> bool {
+    fn is_same(self, other: FontStyle) -> bool {
         is_near(self.size, other.size) && self.is_bold == other.is_bold
     }
 }
 
 /// Finds each entry's draft on its page; returns how many were found.
-fn mark_outline(drafts: &mut Vec<Draft>, outline: &[Entry]) -> usize {
+fn mark_outline(drafts: &mut Vec<Draft>, outline: &[OutlineEntry]) -> usize {
     let (mut cursor, mut matched) = (0, 0);
     for entry in outline {
         let title = letters(&entry.title);
@@ -117,7 +117,7 @@ fn mark_outline(drafts: &mut Vec<Draft>, outline: &[Entry]) -> usize {
         let from = from.max(cursor);
         let found = (from..drafts.len().min(from + PAGE_DRAFTS_MAX))
             .take_while(|&i| drafts[i].first().page == entry.page)
-            .find_map(|i| Some((i, parts_that_say(&drafts[i..], &title)?)));
+            .find_map(|i| Some((i, parts_matching_title(&drafts[i..], &title)?)));
         let Some((index, parts)) = found else {
             continue;
         };
@@ -125,7 +125,7 @@ fn mark_outline(drafts: &mut Vec<Draft>, outline: &[Entry]) -> usize {
         drafts[index]
             .lines
             .extend(rest.into_iter().flat_map(|draft| draft.lines));
-        drafts[index].sort = Sort::Heading(entry.level);
+        drafts[index].kind = DraftKind::Heading(entry.level);
         cursor = index + 1;
         matched += 1;
     }
@@ -133,23 +133,23 @@ fn mark_outline(drafts: &mut Vec<Draft>, outline: &[Entry]) -> usize {
 }
 
 /// How many drafts from the first on say `title` together, numbering aside.
-fn parts_that_say(drafts: &[Draft], title: &str) -> Option<usize> {
-    let mut said = String::new();
+fn parts_matching_title(drafts: &[Draft], title: &str) -> Option<usize> {
+    let mut text = String::new();
     for (i, draft) in drafts.iter().take(PARTS_MAX).enumerate() {
         let is_possible = draft.lines.len() <= LINES_MAX
             && draft.first().page == drafts[0].first().page
-            && !matches!(draft.sort, Sort::Table | Sort::Heading(_));
+            && !matches!(draft.kind, DraftKind::Table | DraftKind::Heading(_));
         if !is_possible {
             return None;
         }
-        said.push_str(&letters(&draft.text()));
-        if said.is_empty() {
+        text.push_str(&letters(&draft.text()));
+        if text.is_empty() {
             return None;
         }
-        if is_same_title(&said, title) {
+        if is_same_title(&text, title) {
             return Some(i + 1);
         }
-        if said.len() > title.len() + 24 {
+        if text.len() > title.len() + 24 {
             return None;
         }
     }
@@ -176,27 +176,31 @@ fn is_same_title(a: &str, b: &str) -> bool {
 
 /// Letters and digits in lower case.
 fn letters(text: &str) -> String {
-    let wanted = text.chars().filter(|c| c.is_alphanumeric());
-    wanted.flat_map(char::to_lowercase).collect()
+    let alphanumeric = text.chars().filter(|c| c.is_alphanumeric());
+    alphanumeric.flat_map(char::to_lowercase).collect()
 }
 
 /// Drafts in the type of the outline's headings are headings, too, once the outline has begun. So is
 /// before it what looks like a chapter (a foreword), but neither a title page nor a table of contents.
-fn mark_alike(drafts: &mut [Draft], usual: &Usual) {
-    let mut known: Vec<(Type, u8)> = Vec::new();
+fn mark_same_style(drafts: &mut [Draft], usual: &Usual) {
+    let mut known: Vec<(FontStyle, u8)> = Vec::new();
     for draft in drafts.iter() {
-        if let Sort::Heading(level) = draft.sort
-            && !known.iter().any(|(t, _)| t.is_same(Type::of(draft)))
+        if let DraftKind::Heading(level) = draft.kind
+            && !known
+                .iter()
+                .any(|(t, _)| t.is_same(FontStyle::from_draft(draft)))
         {
-            known.push((Type::of(draft), level));
+            known.push((FontStyle::from_draft(draft), level));
         }
     }
     let contents = contents_pages(drafts);
     let title_page = drafts.first().map(|draft| draft.first().page);
     let mut has_begun = false;
     for draft in drafts {
-        has_begun |= matches!(draft.sort, Sort::Heading(_));
-        let of_type = known.iter().find(|(t, _)| t.is_same(Type::of(draft)));
+        has_begun |= matches!(draft.kind, DraftKind::Heading(_));
+        let of_type = known
+            .iter()
+            .find(|(t, _)| t.is_same(FontStyle::from_draft(draft)));
         let Some((t, level)) = of_type else {
             continue;
         };
@@ -206,7 +210,7 @@ fn mark_alike(drafts: &mut [Draft], usual: &Usual) {
             && Some(page) != title_page
             && !contents.contains(&page);
         if (has_begun || may_precede) && is_candidate(draft, usual, true) {
-            draft.sort = Sort::Heading(*level);
+            draft.kind = DraftKind::Heading(*level);
         }
     }
 }
@@ -216,19 +220,19 @@ fn mark_title(drafts: &mut Vec<Draft>, usual: &Usual) {
     let Some(title) = title_drafts(drafts, usual) else {
         return;
     };
-    let is_heading = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
+    let is_heading = |draft: &Draft| matches!(draft.kind, DraftKind::Heading(_));
     if drafts[..title.end].iter().any(is_heading) {
         return;
     }
     for draft in drafts.iter_mut() {
-        if let Sort::Heading(level) = &mut draft.sort {
+        if let DraftKind::Heading(level) = &mut draft.kind {
             *level = (*level + 1).min(LEVEL_MAX);
         }
     }
     let rest: Vec<Draft> = drafts.drain(title.start + 1..title.end).collect();
     let first = &mut drafts[title.start];
     first.lines.extend(rest.into_iter().flat_map(|d| d.lines));
-    first.sort = Sort::Heading(1);
+    first.kind = DraftKind::Heading(1);
 }
 
 /// The drafts on the first page that are in its largest type, where they read as a title and that
@@ -263,10 +267,10 @@ pub(super) fn joined(drafts: &[Draft]) -> String {
 /// Without an outline: larger or bold type makes a heading, its rank the level.
 fn mark_by_type(drafts: &mut [Draft], usual: &Usual) {
     let bold = drafts.iter().filter(|d| is_all_bold(d.first())).count();
-    let bold_counts = (bold as f32) < BOLD_SHARE_MAX * drafts.len() as f32 || drafts.len() < 10;
+    let bold_counts = (bold as f32) < BOLD_RATIO_MAX * drafts.len() as f32 || drafts.len() < 10;
     let contents = contents_pages(drafts);
     // What an outline names that is not believed is a heading all the same; its level is not known.
-    let is_named = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
+    let is_named = |draft: &Draft| matches!(draft.kind, DraftKind::Heading(_));
     let is_heading = |draft: &Draft| {
         is_named(draft)
             || is_candidate(draft, usual, bold_counts) && !contents.contains(&draft.first().page)
@@ -285,42 +289,45 @@ fn mark_by_type(drafts: &mut [Draft], usual: &Usual) {
             None if Some(i) == first && i == 0 => 1,
             None => rank,
         };
-        drafts[i].sort = Sort::Heading(level.clamp(1, LEVEL_MAX));
+        drafts[i].kind = DraftKind::Heading(level.clamp(1, LEVEL_MAX));
     }
 }
 
 /// Without an outline: lines in italics that stand at the edge above paragraphs in upright type, once
 /// there are several with more space above than below.
-fn mark_slanted(drafts: &mut [Draft], usual: &Usual) {
+fn mark_italic(drafts: &mut [Draft], usual: &Usual) {
     let slanted: Vec<usize> = (0..drafts.len())
-        .filter(|&i| is_slanted_title(&drafts[i..], usual))
+        .filter(|&i| is_italic_title(&drafts[i..], usual))
         .collect();
-    let apart = slanted.iter().filter(|&&i| stands_apart(drafts, i)).count();
-    if apart < SLANTED_MIN {
+    let apart = slanted
+        .iter()
+        .filter(|&&i| has_more_space_above(drafts, i))
+        .count();
+    if apart < ITALIC_LINES_MIN {
         return;
     }
-    let levels = drafts.iter().filter_map(|draft| match draft.sort {
-        Sort::Heading(level) => Some(level),
+    let levels = drafts.iter().filter_map(|draft| match draft.kind {
+        DraftKind::Heading(level) => Some(level),
         _ => None,
     });
     let level = levels.max().map_or(1, |lowest| (lowest + 1).min(LEVEL_MAX));
     for i in slanted {
-        drafts[i].sort = Sort::Heading(level);
+        drafts[i].kind = DraftKind::Heading(level);
     }
 }
 
 /// Whether the first draft is a title in italics and the second the paragraph below it.
-fn is_slanted_title(drafts: &[Draft], usual: &Usual) -> bool {
+fn is_italic_title(drafts: &[Draft], usual: &Usual) -> bool {
     let [title, below, ..] = drafts else {
         return false;
     };
     let (line, next) = (title.first(), below.first());
-    title.sort == Sort::Prose
-        && below.sort == Sort::Prose
+    title.kind == DraftKind::Prose
+        && below.kind == DraftKind::Prose
         && title.lines.len() == 1
         && below.lines.len() > 1
-        && is_all_slanted(line)
-        && !is_all_slanted(next)
+        && is_all_italic(line)
+        && !is_all_italic(next)
         && is_near(line.size, usual.body_size)
         && line.flow == next.flow
         && line.base < next.base
@@ -330,7 +337,7 @@ fn is_slanted_title(drafts: &[Draft], usual: &Usual) -> bool {
 }
 
 /// Whether more space is above a draft than below it.
-fn stands_apart(drafts: &[Draft], i: usize) -> bool {
+fn has_more_space_above(drafts: &[Draft], i: usize) -> bool {
     let line = drafts[i].first();
     let below = drafts[i + 1].first().base - line.base;
     let above = i.checked_sub(1).map(|i| drafts[i].last());
@@ -350,14 +357,14 @@ fn is_candidate(draft: &Draft, usual: &Usual, bold_counts: bool) -> bool {
         is_title(&text)
     };
     let number = numbered(&text).is_some();
-    (draft.sort == Sort::Prose || (draft.sort == Sort::ListItem && number))
+    (draft.kind == DraftKind::Prose || (draft.kind == DraftKind::ListItem && number))
         && (is_larger || is_bold)
         && (reads_so || number)
         && draft.lines.len() <= LINES_MAX
         && draft.lines.iter().all(|l| l.cell_count() == 1 || number)
         && text.chars().count() <= CHARS_MAX
         && text.chars().filter(|c| c.is_alphabetic()).count() >= 2
-        && !leads_to_a_page(&text)
+        && !is_contents_line(&text)
 }
 
 /// Pages that are tables of contents: many lines lead to a page number.
@@ -365,7 +372,7 @@ fn contents_pages(drafts: &[Draft]) -> Vec<u32> {
     let mut counts = std::collections::BTreeMap::<u32, (usize, usize)>::new();
     for line in drafts.iter().flat_map(|draft| &draft.lines) {
         let (leading, all) = counts.entry(line.page).or_default();
-        *leading += usize::from(leads_to_a_page(&line.text()));
+        *leading += usize::from(is_contents_line(&line.text()));
         *all += 1;
     }
     let is_contents = |counts: &(usize, usize)| counts.0 >= 3 && 3 * counts.0 >= counts.1;
@@ -374,17 +381,17 @@ fn contents_pages(drafts: &[Draft]) -> Vec<u32> {
 }
 
 /// `Locks . . . . 12`
-fn leads_to_a_page(text: &str) -> bool {
+fn is_contents_line(text: &str) -> bool {
     let dots = text.trim_end_matches(|c: char| c.is_ascii_digit() || c.is_whitespace());
     dots.len() < text.len()
         && (dots.ends_with(". .") || dots.ends_with("...") || dots.ends_with('…'))
 }
 
 /// The types of the candidates, most eminent first.
-fn ranked_types<'a>(candidates: impl Iterator<Item = &'a Draft>) -> Vec<Type> {
-    let mut types: Vec<Type> = Vec::new();
+fn ranked_types<'a>(candidates: impl Iterator<Item = &'a Draft>) -> Vec<FontStyle> {
+    let mut types: Vec<FontStyle> = Vec::new();
     for draft in candidates {
-        let this = Type::of(draft);
+        let this = FontStyle::from_draft(draft);
         if !types.iter().any(|t| t.is_same(this)) {
             types.push(this);
         }
@@ -394,15 +401,15 @@ fn ranked_types<'a>(candidates: impl Iterator<Item = &'a Draft>) -> Vec<Type> {
 }
 
 /// From 1.
-fn rank_of(draft: &Draft, types: &[Type]) -> u8 {
-    let this = Type::of(draft);
-    let place = types.iter().position(|t| t.is_same(this)).unwrap_or(0);
-    u8::try_from(place + 1).unwrap_or(LEVEL_MAX).min(LEVEL_MAX)
+fn rank_of(draft: &Draft, types: &[FontStyle]) -> u8 {
+    let this = FontStyle::from_draft(draft);
+    let rank = types.iter().position(|t| t.is_same(this)).unwrap_or(0);
+    u8::try_from(rank + 1).unwrap_or(LEVEL_MAX).min(LEVEL_MAX)
 }
 
 /// The level of headings with one number: the most eminent rank of those with the fewest numbers, in
 /// step with how many these have. (Deeper ones may share a type with those above them.)
-fn number_base<'a>(candidates: impl Iterator<Item = &'a Draft>, types: &[Type]) -> u8 {
+fn number_base<'a>(candidates: impl Iterator<Item = &'a Draft>, types: &[FontStyle]) -> u8 {
     let numbered = candidates.filter_map(|draft| {
         let number = numbered(&draft.text())?;
         Some((number.level, rank_of(draft, types)))
@@ -416,12 +423,12 @@ fn join_chapter_labels(drafts: &mut Vec<Draft>) {
     let mut i = 1;
     while i < drafts.len() {
         let (label, title) = (&drafts[i - 1], &drafts[i]);
-        let is_pair = matches!(title.sort, Sort::Heading(_))
+        let is_pair = matches!(title.kind, DraftKind::Heading(_))
             && label.first().page == title.first().page
             && is_chapter_label(label);
         if is_pair {
             let title = drafts.remove(i);
-            drafts[i - 1].sort = title.sort;
+            drafts[i - 1].kind = title.kind;
             drafts[i - 1].lines.extend(title.lines);
         } else {
             i += 1;

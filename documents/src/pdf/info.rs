@@ -15,7 +15,7 @@ use pdf_oxide::optional_content::decode_pdf_text_string;
 use super::Usual;
 use super::front::{Front, TEXT_LEN_MAX, after_labels, doi, years};
 use super::heading::{joined, title_drafts};
-use super::paragraph::{Draft, Sort};
+use super::paragraph::{Draft, DraftKind};
 use crate::cues::heading::numbered;
 use crate::tree::ParsedDocument;
 
@@ -33,15 +33,16 @@ pub(super) fn apply(
     document.title = entry("Title")
         .filter(|title| is_title(title))
         .or_else(|| shown_title(drafts, usual).filter(|title| numbered(title).is_none()));
-    document.authors = entry("Author").map_or_else(Vec::new, |authors| stated_authors(&authors));
-    let made = entry("CreationDate").and_then(|date| year_made(&date, drafts));
+    document.authors = entry("Author").map_or_else(Vec::new, |authors| declared_authors(&authors));
+    let created = entry("CreationDate").and_then(|date| creation_year(&date, drafts));
     let arxiv = front.arxiv();
-    document.year = arxiv.as_ref().map(|it| it.year).or(made);
-    let told = ["doi", "DOI", "Subject"].into_iter().filter_map(entry);
-    let told = told.filter(|text| text.len() <= TEXT_LEN_MAX);
-    let told = told.filter_map(|text| doi(after_labels(&text).next().unwrap_or(&text), false));
+    document.year = arxiv.as_ref().map(|it| it.year).or(created);
+    let dois = ["doi", "DOI", "Subject"].into_iter().filter_map(entry);
+    let values = dois.filter(|text| text.len() <= TEXT_LEN_MAX);
+    let short_values =
+        values.filter_map(|text| doi(after_labels(&text).next().unwrap_or(&text), false));
     let facts = &mut document.facts;
-    facts.doi = told.chain(front.doi()).next();
+    facts.doi = short_values.chain(front.doi()).next();
     facts.subject = entry("Subject");
     facts.keywords = entry("Keywords");
     if let Some(arxiv) = arxiv {
@@ -50,7 +51,7 @@ pub(super) fn apply(
 }
 
 /// The people that the file names, where it names nothing else.
-fn stated_authors(authors: &str) -> Vec<String> {
+fn declared_authors(authors: &str) -> Vec<String> {
     let names = split(authors);
     if names.iter().all(|name| is_person(name)) {
         names
@@ -73,13 +74,13 @@ fn is_person(name: &str) -> bool {
 }
 
 /// The year of `D:20240512…`, where the text knows of it.
-fn year_made(date: &str, drafts: &[Draft]) -> Option<i32> {
+fn creation_year(date: &str, drafts: &[Draft]) -> Option<i32> {
     let digits = date.strip_prefix("D:").unwrap_or(date).get(..4)?;
-    let made = years(digits).next()?;
+    let created = years(digits).next()?;
     let lines = drafts.iter().flat_map(|draft| &draft.lines);
     let mut pieces = lines.flat_map(|line| &line.pieces);
-    let is_known = pieces.any(|piece| years(&piece.text).any(|year| year == made));
-    is_known.then_some(made)
+    let is_known = pieces.any(|piece| years(&piece.text).any(|year| year == created));
+    is_known.then_some(created)
 }
 
 fn dictionary(file: &PdfDocument) -> Option<HashMap<String, Object>> {
@@ -130,8 +131,8 @@ fn largest_type(drafts: &[Draft], usual: &Usual) -> Option<String> {
 }
 
 fn level(draft: &Draft) -> Option<u8> {
-    match draft.sort {
-        Sort::Heading(level) => Some(level),
+    match draft.kind {
+        DraftKind::Heading(level) => Some(level),
         _ => None,
     }
 }

@@ -47,22 +47,22 @@ mod table;
 const PAGES_PROBED: usize = 8;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let file = PdfDocument::from_bytes(bytes.to_vec()).map_err(refusal)?;
+    let file = PdfDocument::from_bytes(bytes.to_vec()).map_err(open_error)?;
     if !file.is_authenticated() {
         return Err(ParseError::Encrypted { kind: Kind::Pdf });
     }
-    let page_count = file.page_count().map_err(refusal)?;
+    let page_count = file.page_count().map_err(open_error)?;
     limits.check_pages(page_count)?;
     let Pages {
         lines,
         front,
         unreadable,
-        silent,
+        textless: silent,
     } = read_lines(&file, page_count, limits)?;
     if lines.is_empty() {
         return Err(without_text(&file, page_count, unreadable.len()));
     }
-    let usual = Usual::of(&lines);
+    let usual = Usual::measure(&lines);
     let mut drafts = paragraph::drafts(lines, &usual);
     heading::mark(&mut drafts, &heading::outline(&file), &usual);
     let mut document = ParsedDocument {
@@ -77,16 +77,21 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     let pictures = pictures::read(&file, page_count, limits);
     document.assets = pictures.assets;
     let mut warnings = Warnings::default();
-    tell_pages(&unreadable, &silent, &pictures.painted, &mut warnings);
-    if !pictures.lost.is_empty() {
+    warn_incomplete_pages(
+        &unreadable,
+        &silent,
+        &pictures.pages_with_pictures,
+        &mut warnings,
+    );
+    if !pictures.dropped_pages.is_empty() {
         warnings.add(format!(
             "{} not stored, being damaged, too large or of a kind that is not read: {}",
-            warnings::are(pictures.lost.len(), "picture"),
-            warnings::pages(&distinct(&pictures.lost))
+            warnings::count_noun_is(pictures.dropped_pages.len(), "picture"),
+            warnings::pages(&distinct(&pictures.dropped_pages))
         ));
     }
     document.warnings = warnings.finish();
-    let figures = pictures::places(&drafts, pictures.figures);
+    let figures = pictures::assign_to_drafts(&drafts, pictures.figures);
     assemble::write(&drafts, figures, limits, &mut document)?;
     Ok(document)
 }
@@ -100,7 +105,7 @@ struct Pages {
     /// Pages that cannot be read.
     unreadable: Vec<u32>,
     /// Pages without a line.
-    silent: Vec<u32>,
+    textless: Vec<u32>,
 }
 
 fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<Pages, ParseError> {
@@ -118,7 +123,7 @@ fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<
         furniture::drop_line_numbers(&mut page);
         let lines = layout::lines(&page);
         if index == 0 {
-            front = Front::new(&lines, page.stamps);
+            front = Front::new(&lines, page.rotated_text);
         }
         pages.push(lines);
     }
@@ -130,20 +135,25 @@ fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<
         lines: pages.into_iter().flatten().collect(),
         front,
         unreadable,
-        silent,
+        textless: silent,
     })
 }
 
 /// Says which pages have no text though they may say something. `painted`: pages with pictures, ascending.
-fn tell_pages(unreadable: &[u32], silent: &[u32], painted: &[u32], warnings: &mut Warnings) {
+fn warn_incomplete_pages(
+    unreadable: &[u32],
+    textless: &[u32],
+    with_pictures: &[u32],
+    warnings: &mut Warnings,
+) {
     if !unreadable.is_empty() {
         warnings.add(format!(
             "{} cannot be read: save the file again from the program that wrote it, or repair it (qpdf IN.pdf OUT.pdf), and ingest it again",
             warnings::pages(unreadable)
         ));
     }
-    let is_painted = |page: &&u32| painted.binary_search(page).is_ok();
-    let scanned: Vec<u32> = silent.iter().filter(is_painted).copied().collect();
+    let is_painted = |page: &&u32| with_pictures.binary_search(page).is_ok();
+    let scanned: Vec<u32> = textless.iter().filter(is_painted).copied().collect();
     // The first page alone is a cover.
     if !scanned.is_empty() && scanned != [1] {
         warnings.add(format!(
@@ -158,7 +168,7 @@ fn distinct(pages: &[u32]) -> Vec<u32> {
     pages.into_iter().collect()
 }
 
-fn refusal(error: PdfError) -> ParseError {
+fn open_error(error: PdfError) -> ParseError {
     match error {
         PdfError::EncryptedPdf => ParseError::Encrypted { kind: Kind::Pdf },
         error => ParseError::Malformed {
@@ -198,7 +208,7 @@ struct Usual {
 }
 
 impl Usual {
-    fn of(lines: &[Line]) -> Usual {
+    fn measure(lines: &[Line]) -> Usual {
         let sizes = lines.iter().map(|line| (line.size, line.char_count()));
         let body_size = mode(sizes, 4.0).unwrap_or(10.0);
         let leads = lines.windows(2).filter_map(|pair| {

@@ -24,7 +24,7 @@ pub(super) struct Page {
     pub(super) height: f32,
     pub(super) runs: Vec<Run>,
     /// What stands upright or aslant, such as the stamp of a repository at the left edge, with a space between runs.
-    pub(super) stamps: String,
+    pub(super) rotated_text: String,
 }
 
 /// Glyphs in one font that follow each other on a baseline.
@@ -77,7 +77,7 @@ pub(super) fn read(file: &PdfDocument, index: usize) -> Result<Page, PdfError> {
         width,
         height,
         runs: runs.collect(),
-        stamps: stamps.join(" "),
+        rotated_text: stamps.join(" "),
     })
 }
 

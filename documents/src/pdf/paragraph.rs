@@ -8,7 +8,7 @@
 //! Start reading at [`drafts`].
 
 use super::layout::{Gap, Line, is_index_entry};
-use super::table::may_go_on;
+use super::table::may_continue;
 use super::{Usual, is_near};
 use crate::text::is_list_item;
 
@@ -19,7 +19,7 @@ const CODE_LEADING: f32 = 3.0;
 /// An indent, in type sizes.
 const INDENT: f32 = 0.7;
 /// A line that leaves so much of its column empty may be a paragraph's last.
-const SHORT_SHARE: f32 = 0.12;
+const SHORT_LINE_RATIO: f32 = 0.12;
 /// Lines with wide gaps that make a table.
 const TABLE_LINES_MIN: usize = 3;
 /// Cells of one line of a table. Each is compared with all columns.
@@ -34,13 +34,13 @@ const LABEL_CHARS_MAX: usize = 40;
 /// Lines that belong together.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
-    pub(super) sort: Sort,
+    pub(super) kind: DraftKind,
     pub(super) lines: Vec<Line>,
 }
 
 /// What a draft is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum DraftKind {
     Prose,
     ListItem,
     Code,
@@ -76,27 +76,27 @@ pub(super) fn drafts(lines: Vec<Line>, usual: &Usual) -> Vec<Draft> {
     let mut waiting: Vec<Line> = Vec::new();
     for mut line in lines {
         if waiting.last().is_some_and(|last| !is_below(last, &line)) {
-            grouping.settle(&mut waiting);
+            grouping.flush_table(&mut waiting);
         }
         if let Some(last) = waiting.last() {
             align_cells(&mut line, last);
         }
-        let goes_on = waiting.last().is_some_and(|last| may_go_on(last, &line));
+        let goes_on = waiting.last().is_some_and(|last| may_continue(last, &line));
         if is_tabular(&line) || goes_on {
             waiting.push(line);
         } else {
-            grouping.settle(&mut waiting);
+            grouping.flush_table(&mut waiting);
             grouping.add(line);
         }
     }
-    grouping.settle(&mut waiting);
+    grouping.flush_table(&mut waiting);
     let mut drafts = grouping.drafts;
     for draft in &mut drafts {
-        if draft.sort == Sort::Code && !reads_as_code(draft) {
-            draft.sort = Sort::Prose;
+        if draft.kind == DraftKind::Code && !reads_as_code(draft) {
+            draft.kind = DraftKind::Prose;
         }
-        if draft.sort == Sort::Prose && is_caption(&draft.first().text()) {
-            draft.sort = Sort::Caption;
+        if draft.kind == DraftKind::Prose && is_caption(&draft.first().text()) {
+            draft.kind = DraftKind::Caption;
         }
     }
     drafts
@@ -138,13 +138,13 @@ struct Grouping<'a> {
 impl Grouping<'_> {
     /// Puts a line where it belongs.
     fn add(&mut self, line: Line) {
-        match self.home(&line) {
+        match self.draft_to_extend(&line) {
             Some(index) => {
                 self.drafts[index].lines.push(line);
                 self.current = index;
             }
             None => self.push(Draft {
-                sort: sort_of(&line),
+                kind: line_kind(&line),
                 lines: vec![line],
             }),
         }
@@ -156,11 +156,11 @@ impl Grouping<'_> {
     }
 
     /// The draft that `line` goes on from.
-    fn home(&self, line: &Line) -> Option<usize> {
+    fn draft_to_extend(&self, line: &Line) -> Option<usize> {
         let (drafts, usual) = (&self.drafts, self.usual);
         let current = drafts.get(self.current)?;
         let is_next = current.last().flow == line.flow && current.last().base < line.base;
-        if is_next && goes_on(current, line, usual) {
+        if is_next && continues_draft(current, line, usual) {
             return Some(self.current);
         }
         if is_next && !is_float(current, usual) {
@@ -173,19 +173,19 @@ impl Grouping<'_> {
             .rev()
             .enumerate()
             .take(FLOATS_MAX)
-            .find(|(_, draft)| !is_float(draft, usual) || goes_on_elsewhere(draft, line))?;
+            .find(|(_, draft)| !is_float(draft, usual) || continues_in_next_column(draft, line))?;
         // Past something else only words that cannot begin a sentence go on from one.
         let is_sure = back == 0 || line.text().starts_with(char::is_lowercase);
-        (is_sure && goes_on_elsewhere(open, line)).then_some(drafts.len() - 1 - back)
+        (is_sure && continues_in_next_column(open, line)).then_some(drafts.len() - 1 - back)
     }
 
     /// Writes the lines that wait to be a table, as one if they are enough.
-    fn settle(&mut self, waiting: &mut Vec<Line>) {
+    fn flush_table(&mut self, waiting: &mut Vec<Line>) {
         let lines = std::mem::take(waiting);
         let tabular = lines.iter().filter(|line| line.cell_count() > 1).count();
         if tabular >= TABLE_LINES_MIN {
             self.push(Draft {
-                sort: Sort::Table,
+                kind: DraftKind::Table,
                 lines,
             });
             return;
@@ -196,36 +196,38 @@ impl Grouping<'_> {
     }
 }
 
-fn sort_of(line: &Line) -> Sort {
+fn line_kind(line: &Line) -> DraftKind {
     if is_code(line) {
-        Sort::Code
+        DraftKind::Code
     } else if is_list_item(&line.text()) || starts_with_bullet(&line.text()) {
-        Sort::ListItem
+        DraftKind::ListItem
     } else {
-        Sort::Prose
+        DraftKind::Prose
     }
 }
 
 /// Whether a draft may stand in the middle of a sentence: a figure's label or caption, a footnote,
 /// a table.
 fn is_float(draft: &Draft, usual: &Usual) -> bool {
-    matches!(draft.sort, Sort::Caption | Sort::Table | Sort::Code)
-        || draft.first().size < 0.9 * usual.body_size
+    matches!(
+        draft.kind,
+        DraftKind::Caption | DraftKind::Table | DraftKind::Code
+    ) || draft.first().size < 0.9 * usual.body_size
         || is_caption(&draft.first().text())
         || draft.text().chars().count() <= LABEL_CHARS_MAX
 }
 
 /// Whether `line`, in another column or on another page, takes up the sentence that `draft` leaves
 /// open.
-fn goes_on_elsewhere(draft: &Draft, line: &Line) -> bool {
+fn continues_in_next_column(draft: &Draft, line: &Line) -> bool {
     let last = draft.last();
     if last.flow == line.flow || is_index_entry(&last.text()) && is_index_entry(&line.text()) {
         return false;
     }
-    match draft.sort {
-        Sort::Prose | Sort::ListItem => {
+    match draft.kind {
+        DraftKind::Prose | DraftKind::ListItem => {
             let text = line.text();
-            let is_prose = sort_of(line) == Sort::Prose && !is_caption(&text);
+            let is_prose = line_kind(line) == DraftKind::Prose && !is_caption(&text);
             let is_heading_like =
                 is_all_bold(line) || crate::cues::heading::numbered(&text).is_some();
             is_prose
@@ -237,27 +239,29 @@ fn goes_on_elsewhere(draft: &Draft, line: &Line) -> bool {
                 && !is_short(last)
         }
         // Code over a page break stays together.
-        Sort::Code => is_code(line) && is_near(last.size, line.size) && line.page == last.page + 1,
+        DraftKind::Code => {
+            is_code(line) && is_near(last.size, line.size) && line.page == last.page + 1
+        }
         _ => false,
     }
 }
 
 /// Whether `line`, next in the same column, belongs to `draft`.
-fn goes_on(draft: &Draft, line: &Line, usual: &Usual) -> bool {
+fn continues_draft(draft: &Draft, line: &Line, usual: &Usual) -> bool {
     let last = draft.last();
     let distance = (line.base - last.base) / last.size.max(line.size);
-    if draft.sort == Sort::Code {
+    if draft.kind == DraftKind::Code {
         return is_code(line) && is_near(last.size, line.size) && distance < CODE_LEADING;
     }
     let is_inline = is_code(line) && is_inline_code(last, line);
-    if draft.sort == Sort::Table || (is_code(line) && !is_inline) {
+    if draft.kind == DraftKind::Table || (is_code(line) && !is_inline) {
         return false;
     }
     let is_alike =
         is_inline || is_near(last.size, line.size) && is_all_bold(last) == is_all_bold(line);
     // A line all in italics above upright text is a title of some sort.
-    let is_below_title = draft.lines.len() == 1 && is_all_slanted(last) && is_short(last);
-    if is_below_title && !is_all_slanted(line) {
+    let is_below_title = draft.lines.len() == 1 && is_all_italic(last) && is_short(last);
+    if is_below_title && !is_all_italic(line) {
         return false;
     }
     let is_heading = is_all_bold(last) || last.size > 1.1 * usual.body_size;
@@ -273,7 +277,7 @@ fn goes_on(draft: &Draft, line: &Line, usual: &Usual) -> bool {
     if is_heading {
         return crate::cues::heading::numbered(&line.text()).is_none_or(|n| !n.is_strong);
     }
-    !begins_anew(draft, line)
+    !starts_new_block(draft, line)
 }
 
 /// A short line of code words inside prose.
@@ -284,7 +288,7 @@ fn is_inline_code(last: &Line, line: &Line) -> bool {
 }
 
 /// Whether indents, bullets or a finished sentence say that `line` begins a paragraph or an item.
-fn begins_anew(draft: &Draft, line: &Line) -> bool {
+fn starts_new_block(draft: &Draft, line: &Line) -> bool {
     let last = draft.last();
     // Where the draft would begin in this column.
     let first_x0 = draft.first().x0 - draft.first().column.0 + last.column.0;
@@ -295,7 +299,7 @@ fn begins_anew(draft: &Draft, line: &Line) -> bool {
     }
     if is_list_item(&text) || starts_with_label(&text) {
         return line.x0 <= first_x0 + step
-            && (ends_sentence(&last_text) || is_short(last) || draft.sort == Sort::ListItem)
+            && (ends_sentence(&last_text) || is_short(last) || draft.kind == DraftKind::ListItem)
             || starts_with_label(&text) && starts_with_label(&draft.first().text());
     }
     let is_hanging = draft.lines.len() > 1 && last.x0 > first_x0 + step;
@@ -304,7 +308,7 @@ fn begins_anew(draft: &Draft, line: &Line) -> bool {
     }
     let is_indented = line.x0 > last.x0 + step;
     let is_over = ends_sentence(&last_text) || is_short(last);
-    if is_indented && is_over && draft.sort != Sort::ListItem {
+    if is_indented && is_over && draft.kind != DraftKind::ListItem {
         return true;
     }
     let opens = text
@@ -317,7 +321,7 @@ fn begins_anew(draft: &Draft, line: &Line) -> bool {
 /// Whether a line ends well before its column does.
 pub(super) fn is_short(line: &Line) -> bool {
     let width = line.column.1 - line.column.0;
-    line.column.1 - line.x1 > SHORT_SHARE * width
+    line.column.1 - line.x1 > SHORT_LINE_RATIO * width
 }
 
 pub(super) fn ends_sentence(text: &str) -> bool {
@@ -332,7 +336,7 @@ pub(super) fn is_all_bold(line: &Line) -> bool {
         && line.is_mostly(|style| style.is_bold)
 }
 
-pub(super) fn is_all_slanted(line: &Line) -> bool {
+pub(super) fn is_all_italic(line: &Line) -> bool {
     line.pieces.iter().all(|piece| piece.style.is_italic)
 }
 

@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::tree::PageBox;
 use pdf_oxide::{PdfDocument, PdfFilter, PdfImageHandle};
 
-use super::effort::Effort;
-use super::paragraph::{Draft, Sort};
+use super::effort::WorkBudget;
+use super::paragraph::{Draft, DraftKind};
 use crate::limits::Limits;
 use crate::tree::Asset;
 
@@ -77,7 +77,7 @@ impl Picture {
     }
 
     /// The same on other pages, if it is furniture.
-    fn looks(&self, handle: &PdfImageHandle<'_>) -> [i64; 7] {
+    fn repeat_key(&self, handle: &PdfImageHandle<'_>) -> [i64; 7] {
         let rounded = |v: f32| v.round() as i64;
         [
             i64::from(handle.width),
@@ -99,29 +99,29 @@ pub(super) struct Pictures {
     /// Their bytes.
     pub(super) assets: Vec<Asset>,
     /// Pages that paint a picture of any kind, ascending.
-    pub(super) painted: Vec<u32>,
+    pub(super) pages_with_pictures: Vec<u32>,
     /// The page of each figure that is left out.
-    pub(super) lost: Vec<u32>,
+    pub(super) dropped_pages: Vec<u32>,
 }
 
 /// Looks for the pictures of a file.
 pub(super) fn read(file: &PdfDocument, page_count: usize, limits: &Limits) -> Pictures {
     let (mut seen, mut painted) = (Vec::new(), Vec::new());
-    let mut effort = Effort::new(file);
+    let mut effort = WorkBudget::new(file);
     for index in 0..page_count {
         if seen.len() >= PICTURES_MAX {
             break;
         }
         // A foreign crate's work on damaged bytes: what fails costs the pictures of a page.
         let found = catch_unwind(AssertUnwindSafe(|| {
-            if effort.allows(index) {
+            if effort.try_spend_page(index) {
                 on_page(file, index)
             } else {
                 None
             }
         }));
         if found.is_err() {
-            effort.fail();
+            effort.spend_failed();
         }
         if matches!(found, Ok(Some(_))) {
             painted.push(u32::try_from(index + 1).unwrap_or(u32::MAX));
@@ -130,13 +130,13 @@ pub(super) fn read(file: &PdfDocument, page_count: usize, limits: &Limits) -> Pi
     }
     let mut repeats: HashMap<[i64; 7], usize> = HashMap::new();
     for (picture, handle) in &seen {
-        *repeats.entry(picture.looks(handle)).or_default() += 1;
+        *repeats.entry(picture.repeat_key(handle)).or_default() += 1;
     }
-    seen.retain(|(picture, handle)| repeats[&picture.looks(handle)] < REPEATS_MIN);
+    seen.retain(|(picture, handle)| repeats[&picture.repeat_key(handle)] < REPEATS_MIN);
     seen.truncate(PICTURES_MAX);
     Pictures {
-        painted,
-        ..keep(seen, limits)
+        pages_with_pictures: painted,
+        ..select_figures(seen, limits)
     }
 }
 
@@ -146,14 +146,14 @@ fn on_page(file: &PdfDocument, index: usize) -> Option<Vec<(Picture, PdfImageHan
     let page = u32::try_from(index + 1).ok()?;
     let handles = file.page_image_handles(index).ok()?.into_iter();
     let placed = handles.take(SEEN_ON_PAGE_MAX).map(|handle| {
-        let place = handle.bbox;
+        let bbox = handle.bbox;
         let picture = Picture {
             page,
             name: String::new(),
-            left: (place.x - x0).max(0.0),
-            top: (y1 - place.y - place.height).max(0.0),
-            right: (place.x + place.width - x0).min(page_size.0),
-            bottom: (y1 - place.y).min(page_size.1),
+            left: (bbox.x - x0).max(0.0),
+            top: (y1 - bbox.y - bbox.height).max(0.0),
+            right: (bbox.x + bbox.width - x0).min(page_size.0),
+            bottom: (y1 - bbox.y).min(page_size.1),
             page_size,
         };
         (picture, handle)
@@ -172,7 +172,7 @@ fn is_readable(handle: &PdfImageHandle<'_>) -> bool {
 }
 
 /// Names pictures by page and place on it, as far as there is room for their bytes.
-fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> Pictures {
+fn select_figures(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> Pictures {
     let (mut figures, mut assets, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bytes_left, mut pixels_left) = (limits.assets_max, DECODED_MAX);
     let (mut page, mut number) = (0, 0);
@@ -227,8 +227,8 @@ fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> Pictures {
     Pictures {
         figures,
         assets,
-        painted: Vec::new(),
-        lost,
+        pages_with_pictures: Vec::new(),
+        dropped_pages: lost,
     }
 }
 
@@ -238,16 +238,16 @@ fn is_jpeg_file(bytes: &[u8]) -> bool {
 
 /// The draft that each picture is written before: the caption below it; the draft after the caption above it; else the
 /// first draft of the page that begins below it, beside which it stands. Ascending.
-pub(super) fn places(drafts: &[Draft], pictures: Vec<Picture>) -> Vec<(usize, Picture)> {
-    let mut places: Vec<(usize, Picture)> = pictures
+pub(super) fn assign_to_drafts(drafts: &[Draft], pictures: Vec<Picture>) -> Vec<(usize, Picture)> {
+    let mut assigned: Vec<(usize, Picture)> = pictures
         .into_iter()
-        .map(|picture| (place(drafts, &picture), picture))
+        .map(|picture| (draft_index(drafts, &picture), picture))
         .collect();
-    places.sort_by_key(|(at, _)| *at);
-    places
+    assigned.sort_by_key(|(at, _)| *at);
+    assigned
 }
 
-fn place(drafts: &[Draft], picture: &Picture) -> usize {
+fn draft_index(drafts: &[Draft], picture: &Picture) -> usize {
     let from = drafts.partition_point(|draft| draft.first().page < picture.page);
     let to = drafts.partition_point(|draft| draft.first().page <= picture.page);
     let is_beside = |draft: &Draft| {
@@ -255,7 +255,7 @@ fn place(drafts: &[Draft], picture: &Picture) -> usize {
         left < picture.right && right > picture.left
     };
     let beside = || (from..to).filter(|&i| is_beside(&drafts[i]));
-    let captions = || beside().filter(|&i| drafts[i].sort == Sort::Caption);
+    let captions = || beside().filter(|&i| drafts[i].kind == DraftKind::Caption);
     let below = captions().find(|&i| {
         let space = drafts[i].first().top - picture.bottom;
         (-SIDE_MIN / 2.0..CAPTION_BELOW).contains(&space)

@@ -32,7 +32,7 @@ pub(super) fn rows(lines: &[Line], limits: &Limits) -> Result<Vec<Vec<String>>, 
             append(&mut row[column_of(&columns, &cell)], &cell.text);
         }
         match rows.last_mut() {
-            Some(above) if goes_on(&lines[i - 1], &lines[i], above, &row) => {
+            Some(above) if continues_row(&lines[i - 1], &lines[i], above, &row) => {
                 for (above, more) in above.iter_mut().zip(&row) {
                     append(above, more);
                 }
@@ -44,7 +44,7 @@ pub(super) fn rows(lines: &[Line], limits: &Limits) -> Result<Vec<Vec<String>>, 
 }
 
 /// Whether a line of one cell may go on with one of the line above it.
-pub(super) fn may_go_on(above: &Line, line: &Line) -> bool {
+pub(super) fn may_continue(above: &Line, line: &Line) -> bool {
     let columns = above.pieces.iter().filter(|piece| piece.gap == Gap::Cell);
     let is_aligned = |x0: f32| (x0 - line.x0).abs() <= 2.0;
     let (last, first) = (above.pieces.first(), line.pieces.first());
@@ -60,7 +60,7 @@ pub(super) fn may_go_on(above: &Line, line: &Line) -> bool {
         && line.base - above.base < WRAPPED_LEADING * line.size
 }
 
-fn goes_on(above_line: &Line, line: &Line, above: &[String], row: &[String]) -> bool {
+fn continues_row(above_line: &Line, line: &Line, above: &[String], row: &[String]) -> bool {
     let filled: Vec<usize> = (0..row.len()).filter(|&i| !row[i].is_empty()).collect();
     line.base - above_line.base < WRAPPED_LEADING * line.size
         && matches!(filled[..], [column] if column > 0 && !above[column].is_empty())

@@ -482,13 +482,13 @@ fn pages_that_are_pictures_among_pages_of_text_are_told() {
         ),
     ];
     for (name, sheets, want) in cases {
-        let told = read(&file(sheets, &[], "")).warnings;
+        let warnings = read(&file(sheets, &[], "")).warnings;
         match want {
             Some(want) => assert!(
-                told[0].starts_with(want) && told[0].contains("ocrmypdf"),
-                "{name}: {told:?}"
+                warnings[0].starts_with(want) && warnings[0].contains("ocrmypdf"),
+                "{name}: {warnings:?}"
             ),
-            None => assert_eq!(told, Vec::<String>::new(), "{name}"),
+            None => assert_eq!(warnings, Vec::<String>::new(), "{name}"),
         }
     }
 }
@@ -499,8 +499,11 @@ fn pages_that_cannot_be_read_are_told() {
     let bytes = String::from_utf8(file(&[page(1), page(2), page(3)], &[], "")).unwrap();
     // The first that the file counts and does not hold.
     let bytes = bytes.replacen("/Count 3", "/Count 4", 1);
-    let told = read(bytes.as_bytes()).warnings;
-    assert!(told[0].starts_with("page 4 cannot be read"), "{told:?}");
+    let warnings = read(bytes.as_bytes()).warnings;
+    assert!(
+        warnings[0].starts_with("page 4 cannot be read"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -647,10 +650,10 @@ fn pictures_that_are_no_figures_are_left_out() {
     let bytes = file(&[page([100.0, 100.0, 80.0, 80.0])], &[], "");
     let document = parse_within(Kind::Pdf, &bytes, None, &limits).unwrap();
     assert_eq!((document.assets.len(), document.blocks.len()), (0, 1));
-    let told = &document.warnings[0];
+    let warning = &document.warnings[0];
     assert!(
-        told.starts_with("1 picture is not stored") && told.ends_with(": page 1"),
-        "{told}"
+        warning.starts_with("1 picture is not stored") && warning.ends_with(": page 1"),
+        "{warning}"
     );
 }
 
@@ -841,7 +844,9 @@ fn lines_of_more_cells_than_a_table_has_columns_are_prose() {
     ] {
         let lines = (0..4).map(|i| line_of_cells(columns, 12.0 * i as f32));
         let drafts = paragraph::drafts(lines.collect(), &usual);
-        let tables = drafts.iter().filter(|d| d.sort == paragraph::Sort::Table);
+        let tables = drafts
+            .iter()
+            .filter(|d| d.kind == paragraph::DraftKind::Table);
         assert_eq!(tables.count(), usize::from(is_table), "{columns} columns");
     }
 }
@@ -878,8 +883,8 @@ macro_rules! encrypted {
 fn a_file_with_an_owners_password_alone_is_read_and_one_that_asks_for_a_password_is_refused() {
     for (cipher, open, asks) in encrypted!["rc4-40", "rc4-128", "aes-128", "aes-256"] {
         let document = read(open);
-        let said = "Ducks swim on ponds and rivers, and they feed on plants below the water.";
-        assert_eq!(document.text.trim(), said, "{cipher}");
+        let expected = "Ducks swim on ponds and rivers, and they feed on plants below the water.";
+        assert_eq!(document.text.trim(), expected, "{cipher}");
         assert_eq!(
             parse_within(Kind::Pdf, asks, None, &Limits::default()),
             Err(ParseError::Encrypted { kind: Kind::Pdf }),

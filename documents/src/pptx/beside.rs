@@ -60,11 +60,11 @@ impl Deck<'_> {
             return Ok(());
         }
         let author = attribute(comment, "authorId").and_then(|id| self.authors.get(id));
-        let said = match author {
+        let comment_text = match author {
             Some(author) if !author.is_empty() => format!("{author}: {text}"),
             _ => text,
         };
-        self.writer.add(aside(slide), &said)
+        self.writer.add(aside(slide), &comment_text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use roxmltree::Node;
 
-use super::place::Place;
+use super::place::Rect;
 use crate::limits::ParseError;
 use crate::office::Package;
 use crate::xml::node::{attribute, below, child, number};
@@ -25,8 +25,8 @@ pub(super) type Levels = [Option<Bullet>; 9];
 /// A layout with its master.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    of_layout: Vec<Placeholder>,
-    of_master: Vec<Placeholder>,
+    layout_placeholders: Vec<Placeholder>,
+    master_placeholders: Vec<Placeholder>,
     body: Levels,
     other: Levels,
 }
@@ -35,7 +35,7 @@ pub(super) struct Layout {
 struct Placeholder {
     role: Role,
     index: Option<i64>,
-    place: Option<Place>,
+    rect: Option<Rect>,
     levels: Levels,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Role {
     Subtitle,
     Body,
     /// A date, a footer, a slide's number: the same on every slide.
-    Furniture,
+    HeaderFooter,
 }
 
 impl Layout {
@@ -62,20 +62,20 @@ impl Layout {
             style.map(levels).unwrap_or_default()
         };
         Ok(Layout {
-            of_layout: placeholders(tree.root_element()),
-            of_master: placeholders(master.root_element()),
+            layout_placeholders: placeholders(tree.root_element()),
+            master_placeholders: placeholders(master.root_element()),
             body: style("bodyStyle"),
             other: style("otherStyle"),
         })
     }
 
     /// Where a shape stands, as it says itself or inherits.
-    pub(super) fn place(&self, shape: Node<'_, '_>) -> Option<Place> {
+    pub(super) fn rect(&self, shape: Node<'_, '_>) -> Option<Rect> {
         let inherited = || {
             let mut all = self.inherited(placeholder_of(shape)?);
-            all.find_map(|placeholder| placeholder.place)
+            all.find_map(|placeholder| placeholder.rect)
         };
-        Place::of(shape).or_else(inherited)
+        Rect::from_node(shape).or_else(inherited)
     }
 
     /// What stands before a paragraph of a shape at a level from 0, as its shape or what the shape inherits says.
@@ -100,9 +100,9 @@ impl Layout {
         let (role, index) = (role(placeholder), number(placeholder, "idx"));
         let by_index = |candidate: &&Placeholder| index.is_some() && candidate.index == index;
         let by_role = move |candidate: &&Placeholder| candidate.role == role;
-        let nearest = self.of_layout.iter().find(by_index);
-        let nearest = nearest.or_else(|| self.of_layout.iter().find(by_role));
-        let of_master = self.of_master.iter().find(move |candidate| {
+        let nearest = self.layout_placeholders.iter().find(by_index);
+        let nearest = nearest.or_else(|| self.layout_placeholders.iter().find(by_role));
+        let of_master = self.master_placeholders.iter().find(move |candidate| {
             let is_body = matches!(role, Role::Body | Role::Subtitle);
             candidate.role == role || (is_body && candidate.role == Role::Body)
         });
@@ -122,7 +122,7 @@ pub(super) fn role(placeholder: Node<'_, '_>) -> Role {
     match attribute(placeholder, "type") {
         Some("title" | "ctrTitle") => Role::Title,
         Some("subTitle") => Role::Subtitle,
-        Some("dt" | "ftr" | "hdr" | "sldNum") => Role::Furniture,
+        Some("dt" | "ftr" | "hdr" | "sldNum") => Role::HeaderFooter,
         _ => Role::Body,
     }
 }
@@ -138,7 +138,7 @@ fn placeholders(root: Node<'_, '_>) -> Vec<Placeholder> {
             Some(Placeholder {
                 role: role(placeholder),
                 index: number(placeholder, "idx"),
-                place: Place::of(shape),
+                rect: Rect::from_node(shape),
                 levels: style.map(levels).unwrap_or_default(),
             })
         })

@@ -16,7 +16,7 @@ use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
 use crate::tree::ParsedDocument;
-use crate::warnings::{Warnings, counted};
+use crate::warnings::{Warnings, count_noun};
 use crate::writing::lines::Writer;
 use crate::xml::node::{attribute, child, children, collapsed, relation};
 use layout::Layout;
@@ -98,7 +98,7 @@ impl Deck<'_> {
         if nowhere > 0 {
             self.warnings.add(format!(
                 "the presentation lists {} without saying where in the file: not stored; save it again from the program that wrote it",
-                counted(nowhere, "slide")
+                count_noun(nowhere, "slide")
             ));
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Deck<'_> {
             writer: &mut self.writer,
             limits: self.limits,
             layout: &layout,
-            relations: &relations,
+            relationships: &relations,
             number,
         };
         let title = slide.read(tree.root_element())?;

@@ -15,9 +15,9 @@ const LEVELS: usize = 9;
 
 /// Numbers of the lists of one shape.
 #[derive(Default)]
-pub(super) struct Counts([Option<(Bullet, i64)>; LEVELS]);
+pub(super) struct ListCounters([Option<(Bullet, i64)>; LEVELS]);
 
-impl Counts {
+impl ListCounters {
     /// Counts a paragraph, and returns the number that stands before it.
     pub(super) fn next(&mut self, level: usize, bullet: &Bullet) -> String {
         let level = level.min(LEVELS - 1);

@@ -9,54 +9,54 @@ use crate::xml::node::{below, number};
 
 /// A rectangle, in whatever unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Rect {
     pub(super) left: i64,
     pub(super) top: i64,
     pub(super) height: i64,
 }
 
-impl Place {
+impl Rect {
     /// The place that an element's properties state.
-    pub(super) fn of(node: Node<'_, '_>) -> Option<Place> {
+    pub(super) fn from_node(node: Node<'_, '_>) -> Option<Rect> {
         const PATHS: [&[&str]; 3] = [&["spPr", "xfrm"], &["grpSpPr", "xfrm"], &["xfrm"]];
         let transform = PATHS.iter().find_map(|path| below(node, path))?;
         let offset = below(transform, &["off"])?;
         let extent = below(transform, &["ext"]);
-        Some(Place {
+        Some(Rect {
             left: number(offset, "x")?,
             top: number(offset, "y")?,
             height: extent.and_then(|extent| number(extent, "cy"))?.max(0),
         })
     }
 
-    fn is_in_row_of(self, first: Place) -> bool {
+    fn is_in_row_with(self, first: Rect) -> bool {
         let apart = self.top.saturating_sub(first.top);
         apart <= self.height.min(first.height) / 2
     }
 }
 
 /// Brings `things` into the order of reading. A thing without a place is read after the one before it.
-pub(super) fn sort<T>(things: Vec<(Option<Place>, T)>) -> Vec<T> {
-    let mut last = Place {
+pub(super) fn sort_by_position<T>(things: Vec<(Option<Rect>, T)>) -> Vec<T> {
+    let mut last = Rect {
         left: i64::MIN,
         top: i64::MIN,
         height: 0,
     };
-    let mut placed: Vec<(Place, T)> = Vec::with_capacity(things.len());
-    for (place, thing) in things {
-        last = place.unwrap_or(last);
-        placed.push((last, thing));
+    let mut positioned: Vec<(Rect, T)> = Vec::with_capacity(things.len());
+    for (rect, thing) in things {
+        last = rect.unwrap_or(last);
+        positioned.push((last, thing));
     }
-    placed.sort_by_key(|(place, _)| (place.top, place.left));
+    positioned.sort_by_key(|(place, _)| (place.top, place.left));
     let mut row_start = 0;
-    for i in 0..=placed.len() {
-        let is_in_row = |at: &(Place, T)| at.0.is_in_row_of(placed[row_start].0);
-        if !placed.get(i).is_some_and(is_in_row) {
-            placed[row_start..i].sort_by_key(|(place, _)| (place.left, place.top));
+    for i in 0..=positioned.len() {
+        let is_in_row = |at: &(Rect, T)| at.0.is_in_row_with(positioned[row_start].0);
+        if !positioned.get(i).is_some_and(is_in_row) {
+            positioned[row_start..i].sort_by_key(|(place, _)| (place.left, place.top));
             row_start = i;
         }
     }
-    placed.into_iter().map(|(_, thing)| thing).collect()
+    positioned.into_iter().map(|(_, thing)| thing).collect()
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
             ),
         ];
         for (name, things, want) in cases {
-            let place = |at: &[i64; 3]| Place {
+            let place = |at: &[i64; 3]| Rect {
                 left: at[0],
                 top: at[1],
                 height: at[2],
@@ -116,7 +116,7 @@ mod tests {
             let things = things
                 .iter()
                 .map(|(thing, at)| (at.as_ref().map(place), *thing));
-            assert_eq!(sort(things.collect()).concat(), *want, "{name}");
+            assert_eq!(sort_by_position(things.collect()).concat(), *want, "{name}");
         }
     }
 }

@@ -3,8 +3,8 @@
 use roxmltree::Node;
 
 use super::layout::{Bullet, Layout, Role, placeholder_of, role};
-use super::paragraph::{Counts, list_of, own_levels, write};
-use super::place::sort;
+use super::paragraph::{ListCounters, list_of, own_levels, write};
+use super::place::sort_by_position;
 use super::title;
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
@@ -23,7 +23,7 @@ pub(super) struct Slide<'r, 'a> {
     pub(super) writer: &'r mut Writer<'a>,
     pub(super) limits: &'r Limits,
     pub(super) layout: &'r Layout,
-    pub(super) relations: &'r Relations,
+    pub(super) relationships: &'r Relations,
     /// From 1.
     pub(super) number: u32,
 }
@@ -32,10 +32,10 @@ impl Slide<'_, '_> {
     /// Reads it, and returns its title.
     pub(super) fn read(&mut self, root: Node<'_, '_>) -> Result<Option<String>, ParseError> {
         let things = match below(root, &["cSld", "spTree"]) {
-            Some(tree) => self.in_order(tree),
+            Some(tree) => self.shapes_in_order(tree),
             None => Vec::new(),
         };
-        let title_at = title::position(&things);
+        let title_at = title::title_index(&things);
         let title = title_at.and_then(|at| things.get(at));
         let title = title.map(|shape| self.title(*shape)).unwrap_or_default();
         let heading = match &title[..] {
@@ -46,7 +46,7 @@ impl Slide<'_, '_> {
         self.writer.add(block, &heading)?;
         for (at, thing) in things.into_iter().enumerate() {
             if Some(at) != title_at {
-                self.thing(thing)?;
+                self.shape(thing)?;
             }
         }
         Ok(Some(title).filter(|title| !title.is_empty()))
@@ -61,17 +61,17 @@ impl Slide<'_, '_> {
     }
 
     /// What stands in a tree or group of shapes, groups resolved.
-    fn in_order<'t, 's>(&self, group: Node<'t, 's>) -> Vec<Node<'t, 's>> {
+    fn shapes_in_order<'t, 's>(&self, group: Node<'t, 's>) -> Vec<Node<'t, 's>> {
         let mut things = Vec::new();
         self.collect(group, &mut things);
-        sort(things).concat()
+        sort_by_position(things).concat()
     }
 
     /// Recursive: the depth of the tree is bounded.
     fn collect<'t, 's>(
         &self,
         group: Node<'t, 's>,
-        things: &mut Vec<(Option<super::place::Place>, Vec<Node<'t, 's>>)>,
+        things: &mut Vec<(Option<super::place::Rect>, Vec<Node<'t, 's>>)>,
     ) {
         for one in group.children().filter(Node::is_element) {
             match one.tag_name().name() {
@@ -80,9 +80,9 @@ impl Slide<'_, '_> {
                         self.collect(branch, things);
                     }
                 }
-                "grpSp" => things.push((self.layout.place(one), self.in_order(one))),
+                "grpSp" => things.push((self.layout.rect(one), self.shapes_in_order(one))),
                 "sp" | "pic" | "graphicFrame" => {
-                    things.push((self.layout.place(one), vec![one]));
+                    things.push((self.layout.rect(one), vec![one]));
                 }
                 _ => {}
             }
@@ -98,10 +98,10 @@ impl Slide<'_, '_> {
         collapsed(&self.writer.resume(outer))
     }
 
-    fn thing(&mut self, thing: Node<'_, '_>) -> Result<(), ParseError> {
+    fn shape(&mut self, thing: Node<'_, '_>) -> Result<(), ParseError> {
         let placeholder = placeholder_of(thing).map(role);
         match thing.tag_name().name() {
-            _ if placeholder == Some(Role::Furniture) => Ok(()),
+            _ if placeholder == Some(Role::HeaderFooter) => Ok(()),
             "sp" => self.text(thing),
             "pic" => self.picture(thing),
             _ => self.frame(thing),
@@ -113,10 +113,10 @@ impl Slide<'_, '_> {
             return Ok(());
         };
         let own = own_levels(body);
-        let mut counts = Counts::default();
+        let mut counts = ListCounters::default();
         for paragraph in children(body, "p").filter(|paragraph| has_text(*paragraph)) {
-            let (level, stated) = list_of(paragraph);
-            let bullet = stated.unwrap_or_else(|| self.layout.bullet(shape, &own, level));
+            let (level, own_bullet) = list_of(paragraph);
+            let bullet = own_bullet.unwrap_or_else(|| self.layout.bullet(shape, &own, level));
             let kind = if level > 0 || bullet != Bullet::Nothing {
                 BlockKind::ListItem
             } else {
@@ -139,7 +139,7 @@ impl Slide<'_, '_> {
             value.is_some_and(is_true)
         };
         let blip = below(picture, &["blipFill", "blip"]);
-        let path = blip.and_then(|blip| self.relations.path(relation(blip, "embed")?));
+        let path = blip.and_then(|blip| self.relationships.path(relation(blip, "embed")?));
         let Some(path) = path.filter(|_| !names.is_some_and(is_decoration)) else {
             return Ok(());
         };
@@ -161,10 +161,10 @@ impl Slide<'_, '_> {
         if let Some(grid) = data.and_then(|data| below(data, &["tbl"])) {
             return self.table(grid);
         }
-        if let Some(path) = chart::reference(frame).and_then(|id| self.relations.path(id)) {
+        if let Some(path) = chart::reference(frame).and_then(|id| self.relationships.path(id)) {
             return self.chart(frame, path);
         }
-        if let Some(path) = diagram::reference(frame).and_then(|id| self.relations.path(id)) {
+        if let Some(path) = diagram::reference(frame).and_then(|id| self.relationships.path(id)) {
             return self.diagram(path);
         }
         for picture in outermost(frame, &["pic"]) {

@@ -514,9 +514,9 @@ fn slides_that_are_listed_without_a_place_are_told() {
         ),
         ("ppt/slides/a.xml", b"<sld/>"),
     ]);
-    let told = parse(&bytes, &Limits::default()).unwrap().warnings;
+    let warnings = parse(&bytes, &Limits::default()).unwrap().warnings;
     assert!(
-        told[0].starts_with("the presentation lists 1 slide"),
-        "{told:?}"
+        warnings[0].starts_with("the presentation lists 1 slide"),
+        "{warnings:?}"
     );
 }

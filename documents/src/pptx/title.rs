@@ -15,9 +15,9 @@ const CHARS_MAX: usize = 120;
 const PARAGRAPHS_MAX: usize = 2;
 
 /// Where the title is among a slide's things, which are in the order of reading.
-pub(super) fn position(things: &[Node<'_, '_>]) -> Option<usize> {
-    let stated = things.iter().position(|thing| is_title(*thing));
-    stated.or_else(|| looks_like_title(things).then_some(0))
+pub(super) fn title_index(things: &[Node<'_, '_>]) -> Option<usize> {
+    let placeholder = things.iter().position(|thing| is_title(*thing));
+    placeholder.or_else(|| looks_like_title(things).then_some(0))
 }
 
 fn is_title(thing: Node<'_, '_>) -> bool {

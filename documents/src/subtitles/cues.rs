@@ -24,7 +24,7 @@ struct Line {
 }
 
 #[derive(Debug, Default)]
-struct Shown {
+struct RawCue {
     start_ms: u64,
     end_ms: u64,
     lines: Vec<Line>,
@@ -72,8 +72,8 @@ fn header(source: &str, document: &mut ParsedDocument) {
     }
 }
 
-fn shown(source: &str) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
+fn shown(source: &str) -> Vec<RawCue> {
+    let mut all: Vec<RawCue> = Vec::new();
     let mut speaker = String::new();
     let mut is_open = false;
     for line in source.lines() {
@@ -85,7 +85,7 @@ fn shown(source: &str) -> Vec<Shown> {
                 last.lines.pop_if(is_number);
             }
             let end_ms = end_ms.max(start_ms);
-            all.push(Shown {
+            all.push(RawCue {
                 start_ms,
                 end_ms,
                 lines: Vec::new(),
@@ -209,9 +209,9 @@ fn unescaped(text: &str) -> String {
 }
 
 /// The cues without what they repeat of the one before.
-fn fresh(shown: &[Shown]) -> Vec<Cue> {
+fn fresh(shown: &[RawCue]) -> Vec<Cue> {
     let mut cues: Vec<Cue> = Vec::new();
-    let mut before: Option<&Shown> = None;
+    let mut before: Option<&RawCue> = None;
     for cue in shown.iter().filter(|cue| !cue.lines.is_empty()) {
         let near = before
             .filter(|before| cue.start_ms <= before.end_ms.saturating_add(REPEATED_WITHIN_MS));
@@ -226,7 +226,7 @@ fn fresh(shown: &[Shown]) -> Vec<Cue> {
                 .and_then(|before| before.lines.last())
                 .filter(|_| i == 0);
             let text = known
-                .and_then(|known| grown(&known.text, &line.text))
+                .and_then(|known| appended_text(&known.text, &line.text))
                 .unwrap_or(&line.text);
             add(&mut cues, cue, &line.speaker, text);
         }
@@ -235,7 +235,7 @@ fn fresh(shown: &[Shown]) -> Vec<Cue> {
     cues
 }
 
-fn add(cues: &mut Vec<Cue>, shown: &Shown, speaker: &str, text: &str) {
+fn add(cues: &mut Vec<Cue>, shown: &RawCue, speaker: &str, text: &str) {
     let is_change = text.starts_with(">>");
     let text = text.trim_start_matches(['>', ' ']);
     if !text.is_empty() {
@@ -257,7 +257,7 @@ fn repeated(before: &[Line], lines: &[Line]) -> usize {
 }
 
 /// What a line adds to the line before it, which it begins with: captions that grow word by word.
-fn grown<'t>(before: &str, line: &'t str) -> Option<&'t str> {
+fn appended_text<'t>(before: &str, line: &'t str) -> Option<&'t str> {
     let added = line.strip_prefix(before)?;
     (before.contains(' ') && added.starts_with(' ')).then(|| added.trim_start())
 }

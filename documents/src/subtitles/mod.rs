@@ -10,7 +10,7 @@ use crate::decode::decode;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::writing::running::{Running, Writer};
+use crate::writing::running::{RunningText, Writer};
 
 mod cues;
 mod timed;
@@ -80,7 +80,7 @@ fn malformed(reason: impl Into<String>) -> ParseError {
 #[derive(Default)]
 struct Passage {
     cue: Cue,
-    running: Running,
+    running: RunningText,
     words: usize,
     sentences: usize,
 }

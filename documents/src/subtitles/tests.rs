@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tests_of::survives;
+use crate::tests_of::check_cut_and_corrupted;
 
-type Said<'t> = (&'t str, (u64, u64), &'t str);
+type TurnText<'t> = (&'t str, (u64, u64), &'t str);
 
 fn read(source: &str) -> ParsedDocument {
     let document = parse(source.as_bytes(), &Limits::default()).unwrap();
@@ -12,7 +12,7 @@ fn read(source: &str) -> ParsedDocument {
 }
 
 /// Speaker, time and text of each block.
-fn said(document: &ParsedDocument) -> Vec<Said<'_>> {
+fn turns(document: &ParsedDocument) -> Vec<TurnText<'_>> {
     let blocks = document.blocks.iter().map(|block| {
         let BlockKind::Turn { speaker } = &block.kind else {
             panic!("{block:?}")
@@ -28,7 +28,7 @@ fn said(document: &ParsedDocument) -> Vec<Said<'_>> {
 
 #[test]
 fn cues_become_passages_with_their_times() {
-    let cases: &[(&str, &str, &[Said<'_>])] = &[
+    let cases: &[(&str, &str, &[TurnText<'_>])] = &[
         (
             "cues join until a pause",
             "1\n00:00:01,500 --> 00:00:03,000\nOne of\n\n2\n00:00:03,000 --> 00:00:04,000\nthe <i>many</i>.\n\n\
@@ -90,7 +90,7 @@ fn cues_become_passages_with_their_times() {
         ),
     ];
     for (name, source, want) in cases {
-        assert_eq!(said(&read(source)), *want, "{name}");
+        assert_eq!(turns(&read(source)), *want, "{name}");
     }
     let talk = read(cases[1].1);
     assert_eq!(talk.title.as_deref(), Some("A talk"));
@@ -116,7 +116,7 @@ fn passages_are_short_and_end_with_sentences() {
             )
         })
         .collect();
-    for (_, (start, end), text) in said(&read(&sentences)) {
+    for (_, (start, end), text) in turns(&read(&sentences)) {
         assert!(
             end - start <= PASSAGE_MS_MAX && text.ends_with('.'),
             "{text}"
@@ -126,7 +126,7 @@ fn passages_are_short_and_end_with_sentences() {
         .map(|i| cue(i, &format!("{i} words without end")))
         .collect();
     let document = read(&endless);
-    let passages = said(&document);
+    let passages = turns(&document);
     assert!(
         passages
             .iter()
@@ -169,7 +169,7 @@ fn what_holds_no_times_says_so() {
     }
     let huge =
         "99999999999999999999:00:00.000 --> 00:00:01.000\na\n00:00:01.000 --> 00:00:00.000\nb";
-    assert_eq!(said(&read(huge)), [("", (1000, 1000), "b")]);
+    assert_eq!(turns(&read(huge)), [("", (1000, 1000), "b")]);
     let silent = "00:00:01.000 --> 00:00:02.000\n<i></i>\n";
     assert_eq!(
         parse(silent.as_bytes(), &Limits::default()),
@@ -179,11 +179,11 @@ fn what_holds_no_times_says_so() {
 
 #[test]
 fn a_cut_file_is_an_error_or_a_smaller_document() {
-    survives(
+    check_cut_and_corrupted(
         Kind::Subtitles,
         "WEBVTT é\n\n1\n00:01.000 --> 00:02.000\n<v Ann>a &amp; b\n>> c <00:01.5>d\n".as_bytes(),
     );
-    survives(
+    check_cut_and_corrupted(
         Kind::Subtitles,
         br#"[["a", 1.5, 2], {"start": 1, "end": 2, "text": "b"}]"#,
     );

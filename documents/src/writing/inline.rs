@@ -7,13 +7,13 @@ use crate::tree::{Mark, MarkKind};
 pub(crate) struct Inline {
     text: String,
     marks: Vec<Mark>,
-    open: Vec<Open>,
+    open: Vec<OpenMark>,
     /// White space was seen since the last visible character.
-    is_space_due: bool,
+    has_pending_space: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenMark {
     kind: MarkKind,
     /// Where its first visible character stands, once there was one in this block.
     start: Option<usize>,
@@ -23,12 +23,12 @@ impl Inline {
     /// Adds text, each run of white space as one space, none at the start of a line.
     pub(crate) fn push(&mut self, text: &str) {
         for (i, word) in text.split(char::is_whitespace).enumerate() {
-            self.is_space_due |= i > 0;
+            self.has_pending_space |= i > 0;
             let mut visible = word.chars().filter(|c| !is_invisible(*c)).peekable();
             if visible.peek().is_none() {
                 continue;
             }
-            self.settle_space();
+            self.write_pending_space();
             self.text.extend(visible);
         }
     }
@@ -36,12 +36,12 @@ impl Inline {
     /// Adds text as it is.
     pub(crate) fn push_verbatim(&mut self, text: &str) {
         self.text.push_str(text);
-        self.is_space_due = false;
+        self.has_pending_space = false;
     }
 
     /// Notes that what follows is apart from what came before.
     pub(crate) fn space(&mut self) {
-        self.is_space_due = true;
+        self.has_pending_space = true;
     }
 
     pub(crate) fn line_break(&mut self) {
@@ -63,11 +63,11 @@ impl Inline {
     pub(crate) fn truncate(&mut self, len: usize) {
         self.text.truncate(len);
         self.marks.retain(|mark| mark.range.end <= len);
-        self.is_space_due = false;
+        self.has_pending_space = false;
     }
 
     pub(crate) fn open(&mut self, kind: MarkKind) {
-        self.open.push(Open { kind, start: None });
+        self.open.push(OpenMark { kind, start: None });
     }
 
     pub(crate) fn close(&mut self) {
@@ -84,13 +84,13 @@ impl Inline {
             one.start = None;
         }
         self.open = open;
-        self.is_space_due = false;
+        self.has_pending_space = false;
         let mut marks = std::mem::take(&mut self.marks);
         marks.sort_by_key(|mark| (mark.range.start, std::cmp::Reverse(mark.range.end)));
         (std::mem::take(&mut self.text), marks)
     }
 
-    fn mark(&mut self, open: &Open) {
+    fn mark(&mut self, open: &OpenMark) {
         if let Some(start) = open.start
             && start < self.text.len()
         {
@@ -102,11 +102,11 @@ impl Inline {
     }
 
     /// Writes the space that is due, and lets open marks begin at what comes next.
-    fn settle_space(&mut self) {
-        if self.is_space_due && !self.text.is_empty() && !self.text.ends_with(['\n', ' ']) {
+    fn write_pending_space(&mut self) {
+        if self.has_pending_space && !self.text.is_empty() && !self.text.ends_with(['\n', ' ']) {
             self.text.push(' ');
         }
-        self.is_space_due = false;
+        self.has_pending_space = false;
         // Marks that began earlier have a start, and stand before those that have none.
         for open in self.open.iter_mut().rev().take_while(|o| o.start.is_none()) {
             open.start = Some(self.text.len());

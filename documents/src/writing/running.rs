@@ -6,35 +6,35 @@
 use std::ops::Range;
 
 use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, InText, Mark, MarkKind, ParsedDocument};
+use crate::tree::{Block, BlockKind, InTextCitation, Mark, MarkKind, ParsedDocument};
 use crate::writing::blocks::{Blocks, table_row, trimmed};
 
 /// The text of a block while it is gathered. Ranges are in its bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningText {
     text: String,
     marks: Vec<Mark>,
-    citations: Vec<InText>,
+    citations: Vec<InTextCitation>,
     /// White space was seen since the last visible character.
-    is_space_due: bool,
+    has_pending_space: bool,
 }
 
-impl Running {
+impl RunningText {
     /// Text that is kept as it is, such as code.
-    pub(crate) fn verbatim(text: impl Into<String>) -> Running {
-        Running {
+    pub(crate) fn verbatim(text: impl Into<String>) -> RunningText {
+        RunningText {
             text: text.into(),
-            ..Running::default()
+            ..RunningText::default()
         }
     }
 
     /// Adds text, each run of white space as one space, none at the start.
     pub(crate) fn push(&mut self, text: &str) {
         for (i, word) in text.split(char::is_whitespace).enumerate() {
-            self.is_space_due |= i > 0;
+            self.has_pending_space |= i > 0;
             let mut visible = word.chars().filter(|c| !is_invisible(*c)).peekable();
             if visible.peek().is_some() {
-                self.settle_space();
+                self.write_pending_space();
                 self.text.extend(visible);
             }
         }
@@ -43,14 +43,14 @@ impl Running {
     /// Adds text as it is.
     pub(crate) fn push_verbatim(&mut self, text: &str) {
         if !text.is_empty() {
-            self.settle_space();
+            self.write_pending_space();
             self.text.push_str(text);
         }
     }
 
     /// Notes that what follows is apart from what came before.
     pub(crate) fn space(&mut self) {
-        self.is_space_due = true;
+        self.has_pending_space = true;
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -67,7 +67,7 @@ impl Running {
 
     /// Marks everything from byte `from` on.
     pub(crate) fn mark(&mut self, kind: MarkKind, from: usize) {
-        let range = self.since(from);
+        let range = self.visible_from(from);
         if !range.is_empty() {
             self.marks.push(Mark { kind, range });
         }
@@ -75,15 +75,15 @@ impl Running {
 
     /// Everything from byte `from` on cites `references`.
     pub(crate) fn cite(&mut self, from: usize, references: Vec<u32>) {
-        let range = self.since(from);
+        let range = self.visible_from(from);
         let end = self.citations.last().map_or(0, |last| last.range.end);
         if !range.is_empty() && range.start >= end && !references.is_empty() {
-            self.citations.push(InText { range, references });
+            self.citations.push(InTextCitation { range, references });
         }
     }
 
     /// What is visible from byte `from` on; nothing where a block ended in between.
-    fn since(&self, from: usize) -> Range<usize> {
+    fn visible_from(&self, from: usize) -> Range<usize> {
         if self.text.is_char_boundary(from) {
             trimmed(&self.text, from..self.text.len())
         } else {
@@ -92,43 +92,43 @@ impl Running {
     }
 
     /// The last citation and the text from its start on.
-    pub(crate) fn last_citation(&mut self) -> Option<(&mut InText, &str)> {
+    pub(crate) fn last_citation(&mut self) -> Option<(&mut InTextCitation, &str)> {
         let last = self.citations.last_mut()?;
         let tail = self.text.get(last.range.start..)?;
         Some((last, tail))
     }
 
     /// Adds what was gathered elsewhere, as a part of this block.
-    pub(crate) fn append(&mut self, other: Running) {
+    pub(crate) fn append(&mut self, other: RunningText) {
         if other.is_blank() {
-            self.is_space_due |= !other.text.is_empty() || other.is_space_due;
+            self.has_pending_space |= !other.text.is_empty() || other.has_pending_space;
             return;
         }
-        self.settle_space();
+        self.write_pending_space();
         let by = self.text.len();
         self.text.push_str(&other.text);
-        self.is_space_due = other.is_space_due;
+        self.has_pending_space = other.has_pending_space;
         let moved = |range: Range<usize>| range.start + by..range.end + by;
         self.marks.extend(other.marks.into_iter().map(|mark| Mark {
             kind: mark.kind,
             range: moved(mark.range),
         }));
-        let cited = other.citations.into_iter().map(|citation| InText {
+        let cited = other.citations.into_iter().map(|citation| InTextCitation {
             range: moved(citation.range),
             references: citation.references,
         });
         self.citations.extend(cited);
     }
 
-    pub(crate) fn take(&mut self) -> Running {
+    pub(crate) fn take(&mut self) -> RunningText {
         std::mem::take(self)
     }
 
-    fn settle_space(&mut self) {
-        if self.is_space_due && !self.text.is_empty() && !self.text.ends_with(['\n', ' ']) {
+    fn write_pending_space(&mut self) {
+        if self.has_pending_space && !self.text.is_empty() && !self.text.ends_with(['\n', ' ']) {
             self.text.push(' ');
         }
-        self.is_space_due = false;
+        self.has_pending_space = false;
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct Writer<'a> {
     limits: &'a Limits,
     text: String,
     blocks: Blocks<'a>,
-    citations: Vec<InText>,
+    citations: Vec<InTextCitation>,
 }
 
 impl<'a> Writer<'a> {
@@ -156,7 +156,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a block, unless it has no text.
-    pub(crate) fn add(&mut self, kind: BlockKind, running: Running) -> Result<(), ParseError> {
+    pub(crate) fn add(&mut self, kind: BlockKind, running: RunningText) -> Result<(), ParseError> {
         let block = Block {
             kind,
             ..Block::default()
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn add_block(
         &mut self,
         mut block: Block,
-        running: Running,
+        running: RunningText,
     ) -> Result<(), ParseError> {
         let is_code = matches!(block.kind, BlockKind::Code(_));
         let body = running.text.trim_end();
@@ -203,21 +203,21 @@ impl<'a> Writer<'a> {
             .sort_by_key(|mark| (mark.range.start, std::cmp::Reverse(mark.range.end)));
         for citation in running.citations {
             let range = place(citation.range);
-            self.citations.push(InText { range, ..citation });
+            self.citations.push(InTextCitation { range, ..citation });
         }
         block.range = start..end;
         self.blocks.push_block(block)
     }
 
     /// Writes a table; see [`BlockKind::Table`]. Rows without text are left out.
-    pub(crate) fn add_table(&mut self, rows: &[Vec<Running>]) -> Result<(), ParseError> {
-        let has_text = |row: &&Vec<Running>| row.iter().any(|cell| !cell.is_blank());
-        let rows: Vec<&Vec<Running>> = rows.iter().filter(has_text).collect();
+    pub(crate) fn add_table(&mut self, rows: &[Vec<RunningText>]) -> Result<(), ParseError> {
+        let has_text = |row: &&Vec<RunningText>| row.iter().any(|cell| !cell.is_blank());
+        let rows: Vec<&Vec<RunningText>> = rows.iter().filter(has_text).collect();
         let width = rows.iter().map(|row| row.len()).max().unwrap_or(0);
         // Each cell costs at least its bar and two spaces, so few bytes could ask for many.
         let least = rows.len().saturating_mul(width).saturating_mul(3);
         self.limits.check_text(least)?;
-        let mut table = Running::default();
+        let mut table = RunningText::default();
         for (i, row) in rows.iter().enumerate() {
             if i > 0 {
                 table.text.push('\n');
@@ -248,13 +248,13 @@ fn code_start(body: &str) -> usize {
 }
 
 /// Writes a row as [`table_row`] does, and moves the citations of its cells to their place.
-fn add_row(table: &mut Running, row: &[Running], width: usize) {
+fn add_row(table: &mut RunningText, row: &[RunningText], width: usize) {
     table.text.push('|');
     for cell in row {
         table.text.push(' ');
         let start = table.text.len();
         let place = |byte: usize| start + byte + cell.text[..byte].matches('|').count();
-        let moved = cell.citations.iter().map(|citation| InText {
+        let moved = cell.citations.iter().map(|citation| InTextCitation {
             range: place(citation.range.start)..place(citation.range.end),
             references: citation.references.clone(),
         });
@@ -277,8 +277,8 @@ fn add_row(table: &mut Running, row: &[Running], width: usize) {
 mod tests {
     use super::*;
 
-    fn of(parts: &[&str]) -> Running {
-        let mut running = Running::default();
+    fn running_text(parts: &[&str]) -> RunningText {
+        let mut running = RunningText::default();
         parts.iter().for_each(|part| running.push(part));
         running
     }
@@ -287,15 +287,17 @@ mod tests {
     fn white_space_collapses_and_marks_follow_their_text() {
         let limits = Limits::default();
         let mut out = Writer::new(&limits);
-        let mut running = of(&["  one", " \n two"]);
+        let mut running = running_text(&["  one", " \n two"]);
         let from = running.len();
         running.push(" three ");
         running.mark(MarkKind::Strong, from);
         let from = running.len();
         running.push(" [1]");
         running.cite(from, vec![0]);
-        out.add(BlockKind::Paragraph, of(&["first"])).unwrap();
-        out.add(BlockKind::Paragraph, of(&[" \u{ad}"])).unwrap();
+        out.add(BlockKind::Paragraph, running_text(&["first"]))
+            .unwrap();
+        out.add(BlockKind::Paragraph, running_text(&[" \u{ad}"]))
+            .unwrap();
         out.add(BlockKind::Paragraph, running).unwrap();
         let mut document = ParsedDocument {
             references: vec![Default::default()],
@@ -315,14 +317,18 @@ mod tests {
     fn a_citation_in_a_table_keeps_its_place() {
         let limits = Limits::default();
         let mut out = Writer::new(&limits);
-        let mut cell = of(&["a|b "]);
+        let mut cell = running_text(&["a|b "]);
         let from = cell.len();
         cell.push("[2]");
         cell.cite(from, vec![0]);
         let rows = [
-            vec![of(&["x"]), of(&["y|"]), of(&["z"])],
+            vec![
+                running_text(&["x"]),
+                running_text(&["y|"]),
+                running_text(&["z"]),
+            ],
             vec![],
-            vec![of(&[]), cell],
+            vec![running_text(&[]), cell],
         ];
         out.add_table(&rows).unwrap();
         let mut document = ParsedDocument {

@@ -52,9 +52,9 @@ fn width(text: &str, size: f32) -> f32 {
 }
 
 /// Words that look like chance and are the same on every run (Marsaglia's xorshift).
-struct Chance(u64);
+struct Rng(u64);
 
-impl Chance {
+impl Rng {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -149,8 +149,8 @@ impl Flow {
     }
 
     /// Moves down by `by`, to the next column where there is no room for `room` below that.
-    fn down(&mut self, by: f32, room: f32) {
-        if self.y - by - room < self.bottom {
+    fn down(&mut self, by: f32, min_space: f32) {
+        if self.y - by - min_space < self.bottom {
             self.next_column()
         } else {
             self.y -= by
@@ -174,18 +174,18 @@ impl Flow {
         let mut words: Vec<String> = text.split(' ').rev().map(str::to_owned).collect();
         let mut first = indent;
         while !words.is_empty() {
-            let room = self.width - first;
+            let line_width = self.width - first;
             let mut line = String::new();
             while let Some(word) = words.pop() {
                 let gap = if line.is_empty() { "" } else { " " };
-                if width(&format!("{line}{gap}{word}"), size) <= room {
+                if width(&format!("{line}{gap}{word}"), size) <= line_width {
                     line += gap;
                     line += &word;
                     continue;
                 }
                 let half = word.len() / 2;
                 let head = format!("{line}{gap}{}-", &word[..half]);
-                if word.len() >= 8 && width(&head, size) <= room {
+                if word.len() >= 8 && width(&head, size) <= line_width {
                     line = head;
                     words.push(word[half..].to_owned());
                 } else {
@@ -194,7 +194,7 @@ impl Flow {
                 break;
             }
             let spaces = line.matches(' ').count().max(1) as f32;
-            let left = room - width(&line, size);
+            let left = line_width - width(&line, size);
             let space = if words.is_empty() { 0.0 } else { left / spaces };
             self.down(1.2 * size, 0.0);
             self.line("R", size, first, &line, space);
@@ -206,7 +206,7 @@ impl Flow {
 /// A paper in two columns: title and abstract over both, running headers and footers, numbered headings of three
 /// levels, one of them over two lines, a figure's caption, a table, a footnote, and references.
 pub(crate) fn paper() -> Vec<u8> {
-    let mut chance = Chance(0x2545_F491_4F6C_DD1D);
+    let mut chance = Rng(0x2545_F491_4F6C_DD1D);
     let mut flow = Flow::new(&[54.0, 318.0], 240.0, |number| {
         let mut sheet = Sheet::default();
         sheet.put("I", 9.0, 54.0, 750.0, "A. Lee and B. Ek");
@@ -252,23 +252,23 @@ pub(crate) fn paper() -> Vec<u8> {
     )
 }
 
-fn section(flow: &mut Flow, chance: &mut Chance, size: f32, title: &str, paragraphs: usize) {
+fn section(flow: &mut Flow, rng: &mut Rng, size: f32, title: &str, paragraphs: usize) {
     flow.heading(size, title);
     for i in 0..paragraphs {
-        let text = chance.paragraph(4);
+        let text = rng.paragraph(4);
         flow.prose(10.0, if i == 0 { 0.0 } else { 10.0 }, &text);
     }
 }
 
 /// A box with two labels in it and a caption below.
-fn figure(flow: &mut Flow, chance: &mut Chance) {
+fn figure(flow: &mut Flow, rng: &mut Rng) {
     flow.down(130.0, 30.0);
     let (x, y) = (flow.columns[flow.column], flow.y);
     let sheet = flow.sheet();
     sheet.0 += &format!("{x} {} 240 90 re S\n", y + 24.0);
     sheet.put("R", 8.0, x + 30.0, y + 60.0, "buoy");
     sheet.put("B", 8.0, x + 140.0, y + 60.0, "Anchor");
-    let text = format!("Figure 1: {}", chance.sentence());
+    let text = format!("Figure 1: {}", rng.sentence());
     flow.prose(9.0, 0.0, &text);
     flow.y -= 12.0;
 }
@@ -301,7 +301,7 @@ fn table(flow: &mut Flow) {
 /// A book: title page, contents, a foreword, chapters with a label above their title, sections, code whose last brace
 /// stands above a heading, an index. Its outline names chapters and sections by title alone.
 pub(crate) fn book() -> Vec<u8> {
-    let mut chance = Chance(0x9E37_79B9_7F4A_7C15);
+    let mut chance = Rng(0x9E37_79B9_7F4A_7C15);
     let mut flow = Flow::new(&[90.0], 432.0, |number| {
         let mut sheet = Sheet::default();
         if number > 3 {

@@ -31,14 +31,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A longer time is taken for this one, which a clock can always count: a year.
 const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Bytes of the end of what a program says on stderr that are kept, and of what an error tells of it.
-const ERRORS_MAX: usize = 4 << 10;
-const REASON_MAX: usize = 200;
+const STDERR_BYTES_MAX: usize = 4 << 10;
+const REASON_BYTES_MAX: usize = 200;
 /// How often a call looks whether it was stopped.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often a program that has closed its output is looked after.
-const REAP_EVERY: Duration = Duration::from_millis(5);
+const REAP_INTERVAL: Duration = Duration::from_millis(5);
 /// How long what a failed program said on stderr is waited for.
-const ERRORS_WAIT: Duration = Duration::from_millis(200);
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A command that writes captions.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub enum CommandLineError {
     Empty,
     /// A quotation has no end, or the line ends with a backslash.
     #[error("a quotation in it has no end")]
-    Open,
+    UnterminatedQuote,
 }
 
 impl CaptionCommand {
@@ -68,8 +68,10 @@ impl CaptionCommand {
     ///
     /// # Errors
     /// [`CommandLineError`].
-    pub fn of(line: &str) -> Result<CaptionCommand, CommandLineError> {
-        let mut args = split(line).ok_or(CommandLineError::Open)?.into_iter();
+    pub fn parse(line: &str) -> Result<CaptionCommand, CommandLineError> {
+        let mut args = split_words(line)
+            .ok_or(CommandLineError::UnterminatedQuote)?
+            .into_iter();
         let program = args.next().filter(|program| !program.is_empty());
         let program = program.ok_or(CommandLineError::Empty)?;
         let file = program.rsplit(['/', '\\']).next().unwrap_or(&program);
@@ -82,7 +84,7 @@ impl CaptionCommand {
         })
     }
 
-    fn spawn(&self, picture: &Picture<'_>) -> Result<Running, CaptionError> {
+    fn spawn(&self, picture: &Picture<'_>) -> Result<CommandGuard, CaptionError> {
         let mut command = Command::new(&self.program);
         // An interrupt of the terminal is for this process, which then stops the command.
         #[cfg(unix)]
@@ -90,38 +92,42 @@ impl CaptionCommand {
         let child = command
             .args(&self.args)
             .env("LOCI_IMAGE_TYPE", picture.media_type)
-            .env("LOCI_IMAGE_NAME", one_line(picture.name, ERRORS_MAX))
+            .env("LOCI_IMAGE_NAME", one_line(picture.name, STDERR_BYTES_MAX))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        let running = child.map(|child| Running {
+        let running = child.map(|child| CommandGuard {
             child,
             is_reaped: false,
         });
-        running.map_err(|error| self.unavailable(&format!("does not start: {error}")))
+        running.map_err(|error| self.unavailable_error(&format!("does not start: {error}")))
     }
 
     /// What the program prints, before its time is over or it is stopped.
-    fn wait(&self, output: &Receiver<Vec<u8>>, deadline: Instant) -> Result<Vec<u8>, CaptionError> {
+    fn wait_for_output(
+        &self,
+        output: &Receiver<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, CaptionError> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let answer = output.recv_timeout(left.min(ASK_EVERY));
+            let answer = output.recv_timeout(left.min(POLL_INTERVAL));
             if self.stopped.load(Ordering::Relaxed) {
                 return Err(CaptionError::Stopped);
             }
             match answer {
-                Ok(said) => return Ok(said),
+                Ok(bytes) => return Ok(bytes),
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
-                Err(_) => return Err(self.timed_out()),
+                Err(_) => return Err(self.timeout_error()),
             }
         }
     }
 
     /// Waits for the program, whose output has ended; `None` where it succeeded, else how it ended.
-    fn exit(
+    fn wait_for_exit(
         &self,
-        running: &mut Running,
+        running: &mut CommandGuard,
         deadline: Instant,
     ) -> Result<Option<String>, CaptionError> {
         loop {
@@ -131,24 +137,24 @@ impl CaptionCommand {
                     return Ok((!status.success()).then(|| status.to_string()));
                 }
                 _ if self.stopped.load(Ordering::Relaxed) => return Err(CaptionError::Stopped),
-                Ok(None) if Instant::now() < deadline => thread::sleep(REAP_EVERY),
-                Ok(None) => return Err(self.timed_out()),
-                Err(error) => return Err(self.unavailable(&error.to_string())),
+                Ok(None) if Instant::now() < deadline => thread::sleep(REAP_INTERVAL),
+                Ok(None) => return Err(self.timeout_error()),
+                Err(error) => return Err(self.unavailable_error(&error.to_string())),
             }
         }
     }
 
-    fn timed_out(&self) -> CaptionError {
+    fn timeout_error(&self) -> CaptionError {
         let seconds = self.timeout.as_secs();
-        self.unavailable(&format!("was stopped after {seconds} s"))
+        self.unavailable_error(&format!("was stopped after {seconds} s"))
     }
 
-    fn unavailable(&self, what: &str) -> CaptionError {
+    fn unavailable_error(&self, what: &str) -> CaptionError {
         let reason = format!("{} {what}", self.name);
         CaptionError::Unavailable { reason }
     }
 
-    fn refused(&self, what: &str) -> CaptionError {
+    fn refused_error(&self, what: &str) -> CaptionError {
         let reason = format!("{} {what}", self.name);
         CaptionError::Refused { reason }
     }
@@ -166,23 +172,24 @@ impl Captioner for CaptionCommand {
         }
         let deadline = Instant::now() + self.timeout.min(TIMEOUT_MAX);
         let mut running = self.spawn(picture)?;
-        feed(&mut running.child, picture.bytes.to_vec());
-        let output = running.child.stdout.take().map(first);
-        let errors = running.child.stderr.take().map(last);
+        write_stdin(&mut running.child, picture.bytes.to_vec());
+        let output = running.child.stdout.take().map(read_head);
+        let errors = running.child.stderr.take().map(read_tail);
         let (Some(output), Some(errors)) = (output, errors) else {
-            return Err(self.unavailable("has no pipes"));
+            return Err(self.unavailable_error("has no pipes"));
         };
-        let said = self.wait(&output, deadline)?;
-        if said.len() > CAPTION_BYTES_MAX {
-            return Err(self.refused(&format!("printed more than {CAPTION_BYTES_MAX} bytes")));
+        let stdout = self.wait_for_output(&output, deadline)?;
+        if stdout.len() > CAPTION_BYTES_MAX {
+            return Err(self.refused_error(&format!("printed more than {CAPTION_BYTES_MAX} bytes")));
         }
-        if let Some(status) = self.exit(&mut running, deadline)? {
-            let errors = errors.recv_timeout(ERRORS_WAIT).unwrap_or_default();
+        if let Some(status) = self.wait_for_exit(&mut running, deadline)? {
+            let errors = errors.recv_timeout(STDERR_TIMEOUT).unwrap_or_default();
             let why = last_line(&errors);
-            return Err(self.refused(&format!("failed ({status}){why}")));
+            return Err(self.refused_error(&format!("failed ({status}){why}")));
         }
-        let said = String::from_utf8(said).map_err(|_| self.refused("printed what is no UTF-8"))?;
-        Ok(one_line(&said, CAPTION_BYTES_MAX))
+        let caption = String::from_utf8(stdout)
+            .map_err(|_| self.refused_error("printed what is no UTF-8"))?;
+        Ok(one_line(&caption, CAPTION_BYTES_MAX))
     }
 
     fn stop(&self) {
@@ -191,13 +198,13 @@ impl Captioner for CaptionCommand {
 }
 
 /// A program that does not outlive its owner, nor does what it started, unless it ended by itself.
-struct Running {
+struct CommandGuard {
     child: Child,
     /// Whether it was waited for: its group may be another's then.
     is_reaped: bool,
 }
 
-impl Drop for Running {
+impl Drop for CommandGuard {
     fn drop(&mut self) {
         if self.is_reaped {
             return;
@@ -214,7 +221,7 @@ impl Drop for Running {
 }
 
 /// Writes to the program meanwhile. One that does not read it all may still know what to say.
-fn feed(child: &mut Child, bytes: Vec<u8>) {
+fn write_stdin(child: &mut Child, bytes: Vec<u8>) {
     if let Some(mut input) = child.stdin.take() {
         // Without a thread the program reads nothing, and what it then says counts.
         let _ = thread::Builder::new().spawn(move || input.write_all(&bytes));
@@ -223,8 +230,8 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
 
 /// The first bytes of what is said, one more than a caption may have. On a thread that nobody waits for: something that
 /// the program started may keep the pipe open.
-fn first(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, said) = channel();
+fn read_head(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
     // Without a thread nothing is heard of it.
     let _ = thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
@@ -233,35 +240,35 @@ fn first(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
         let _ = output.take(most).read_to_end(&mut bytes);
         sender.send(bytes)
     });
-    said
+    receiver
 }
 
 /// The last bytes of what is said, when it ends.
-fn last(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, said) = channel();
+fn read_tail(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
     let _ = thread::Builder::new().spawn(move || {
-        let (mut kept, mut part) = (Vec::new(), [0; ERRORS_MAX]);
+        let (mut tail, mut part) = (Vec::new(), [0; STDERR_BYTES_MAX]);
         while let Ok(len @ 1..) = output.read(&mut part) {
-            kept.extend_from_slice(&part[..len]);
-            let over = kept.len().saturating_sub(ERRORS_MAX);
-            kept.drain(..over);
+            tail.extend_from_slice(&part[..len]);
+            let over = tail.len().saturating_sub(STDERR_BYTES_MAX);
+            tail.drain(..over);
         }
-        sender.send(kept)
+        sender.send(tail)
     });
-    said
+    receiver
 }
 
 /// The last line of what a program said of its failure, after a colon.
 fn last_line(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
-    let lines = errors.lines().map(|line| one_line(line, REASON_MAX));
+    let lines = errors.lines().map(|line| one_line(line, REASON_BYTES_MAX));
     let last = lines.rev().find(|line| !line.is_empty());
     last.map(|line| format!(": {line}")).unwrap_or_default()
 }
 
 /// The words of a command line: parted by white space, but within quotations; a backslash keeps the character after it,
 /// but between single quotes. `None` where a quotation or backslash has no end.
-fn split(line: &str) -> Option<Vec<String>> {
+fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -270,13 +277,13 @@ fn split(line: &str) -> Option<Vec<String>> {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
             (Some('"') | None, '\\') => {
-                let kept = rest.next()?;
+                let escaped = rest.next()?;
                 let word = word.get_or_insert_default();
                 // Between double quotes it only keeps what would mean something there.
-                if quote.is_some() && !matches!(kept, '"' | '\\' | '$' | '`') {
+                if quote.is_some() && !matches!(escaped, '"' | '\\' | '$' | '`') {
                     word.push('\\');
                 }
-                word.push(kept);
+                word.push(escaped);
             }
             (None, '"' | '\'') => {
                 quote = Some(c);
@@ -296,7 +303,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, timeout_ms: u64) -> CaptionCommand {
-        let mut command = CaptionCommand::of("/bin/sh -c").unwrap();
+        let mut command = CaptionCommand::parse("/bin/sh -c").unwrap();
         command.args.push(script.to_owned());
         command.timeout = Duration::from_millis(timeout_ms);
         command
@@ -326,17 +333,17 @@ mod tests {
             (r"a\", None),
         ];
         for (line, want) in cases {
-            let got = split(line);
+            let got = split_words(line);
             let got: Option<Vec<&str>> = got.as_ref().map(|it| it.iter().map(|w| &w[..]).collect());
             assert_eq!(got.as_deref(), *want, "{line}");
         }
-        let of = |line| CaptionCommand::of(line).unwrap_err();
+        let of = |line| CaptionCommand::parse(line).unwrap_err();
         assert_eq!(
             (of(" "), of("''")),
             (CommandLineError::Empty, CommandLineError::Empty)
         );
-        assert_eq!(of("a 'b"), CommandLineError::Open);
-        let command = CaptionCommand::of("/opt/eye --key secret").unwrap();
+        assert_eq!(of("a 'b"), CommandLineError::UnterminatedQuote);
+        let command = CaptionCommand::parse("/opt/eye --key secret").unwrap();
         assert_eq!(
             (command.name(), &command.args[..]),
             ("eye", &["--key".to_owned(), "secret".to_owned()][..])
@@ -407,7 +414,7 @@ mod tests {
             assert!(error.contains(want), "{name}: {error}");
             assert!(began.elapsed() < Duration::from_secs(30), "{name}");
         }
-        let missing = CaptionCommand::of("/nonexistent/eye").unwrap();
+        let missing = CaptionCommand::parse("/nonexistent/eye").unwrap();
         let error = missing.caption(&picture(b"x")).unwrap_err();
         assert!(matches!(error, CaptionError::Unavailable { .. }), "{error}");
     }
@@ -432,13 +439,13 @@ mod tests {
     fn a_command_that_is_stopped_ends_what_runs_and_begins_nothing() {
         let command = shell("sleep 60", 60_000);
         let began = Instant::now();
-        let told = thread::scope(|scope| {
-            let asked = scope.spawn(|| command.caption(&picture(b"x")));
+        let result = thread::scope(|scope| {
+            let caller = scope.spawn(|| command.caption(&picture(b"x")));
             thread::sleep(Duration::from_millis(100));
             command.stop();
-            asked.join().unwrap()
+            caller.join().unwrap()
         });
-        assert_eq!(told, Err(CaptionError::Stopped));
+        assert_eq!(result, Err(CaptionError::Stopped));
         assert_eq!(command.caption(&picture(b"x")), Err(CaptionError::Stopped));
         assert!(began.elapsed() < Duration::from_secs(30));
     }

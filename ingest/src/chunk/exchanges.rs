@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use super::outline::Piece;
-use super::slides::{cosine, counts, cut, tokens};
+use super::outline::ParentSpan;
+use super::slides::{cosine, split_run, token_count, word_counts};
 use super::units::{Unit, UnitKind};
 use crate::prose;
 use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// Cosine of the words of two exchanges from which on they are about the same.
-const ALIKE: f32 = 0.45;
+const SIMILARITY_MIN: f32 = 0.45;
 /// A question of so few words that begins with one of these only makes sense after what was said.
 const FOLLOW_UP_WORDS_MAX: usize = 12;
 const FOLLOW_UPS: &[&str] = &[
@@ -52,10 +52,10 @@ const FOLLOW_UPS: &[&str] = &[
     "elaborate",
 ];
 /// Who sets the scene rather than asks.
-const SCENE: &[&str] = &["system", "tool", "developer"];
+const SYSTEM_ROLES: &[&str] = &["system", "tool", "developer"];
 
 /// Whether several speakers take turns in a document.
-pub(super) fn is_talk(parsed: &ParsedDocument) -> bool {
+pub(super) fn is_conversation(parsed: &ParsedDocument) -> bool {
     let mut speakers = parsed.blocks.iter().filter_map(|block| match &block.kind {
         BlockKind::Turn { speaker } if !speaker.is_empty() => Some(speaker),
         _ => None,
@@ -69,36 +69,43 @@ pub(super) fn is_talk(parsed: &ParsedDocument) -> bool {
 struct Turn {
     units: Range<usize>,
     /// Whether a conversation begins with it.
-    opens: bool,
+    starts_conversation: bool,
     speaker: String,
 }
 
 /// The parents: exchanges of at most `max` tokens, one that is larger in pieces.
-pub(super) fn pieces(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<Piece> {
+pub(super) fn parent_spans(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<ParentSpan> {
     let turns = turns(parsed, units, 0..units.len());
     let mut exchanges: Vec<(Range<usize>, bool)> = Vec::new();
     let mut asker: Option<&str> = None;
     for turn in &turns {
-        if turn.opens {
+        if turn.starts_conversation {
             asker = None;
         }
-        let is_scene = SCENE.contains(&&turn.speaker[..]);
+        let is_scene = SYSTEM_ROLES.contains(&&turn.speaker[..]);
         if !is_scene && asker.is_none() {
             asker = Some(&turn.speaker);
         }
-        let after_scene = exchanges.last().is_some_and(|(_, asked)| !asked);
+        let after_scene = exchanges
+            .last()
+            .is_some_and(|(_, has_question)| !has_question);
         let begins = !after_scene && (is_scene || asker == Some(&turn.speaker[..]));
-        match exchanges.last_mut().filter(|_| !turn.opens && !begins) {
-            Some((exchange, asked)) => {
+        match exchanges
+            .last_mut()
+            .filter(|_| !turn.starts_conversation && !begins)
+        {
+            Some((exchange, has_question)) => {
                 exchange.end = turn.units.end;
-                *asked |= !is_scene;
+                *has_question |= !is_scene;
             }
             None => exchanges.push((turn.units.clone(), !is_scene)),
         }
     }
-    let merged = merge(parsed, units, &turns, exchanges, max);
-    let cut = merged.into_iter().flat_map(|run| cut(units, run, max));
-    cut.map(|run| Piece {
+    let merged = merge_related(parsed, units, &turns, exchanges, max);
+    let cut = merged
+        .into_iter()
+        .flat_map(|run| split_run(units, run, max));
+    cut.map(|run| ParentSpan {
         units: run,
         parent: None,
         has_leaves: true,
@@ -107,7 +114,7 @@ pub(super) fn pieces(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<P
 }
 
 /// Joins exchanges that follow up on the one before, or are about the same.
-fn merge(
+fn merge_related(
     parsed: &ParsedDocument,
     units: &[Unit],
     turns: &[Turn],
@@ -127,13 +134,14 @@ fn merge(
         let first = turns.binary_search_by_key(&exchange.start, |turn| turn.units.start);
         let first = first.ok().map(|at| &turns[at]);
         let question = first.map_or(String::new(), |turn| text(&turn.units));
-        let words = counts(&text(&exchange));
-        let joins = first.is_some_and(|turn| !turn.opens)
+        let words = word_counts(&text(&exchange));
+        let joins = first.is_some_and(|turn| !turn.starts_conversation)
             && (is_follow_up(&question)
                 || before
                     .as_ref()
-                    .is_some_and(|before| cosine(before, &words) >= ALIKE));
-        let fits = |group: &&mut Range<usize>| tokens(&units[group.start..exchange.end]) <= max;
+                    .is_some_and(|before| cosine(before, &words) >= SIMILARITY_MIN));
+        let fits =
+            |group: &&mut Range<usize>| token_count(&units[group.start..exchange.end]) <= max;
         match merged.last_mut().filter(|_| joins).filter(fits) {
             Some(group) => group.end = exchange.end,
             None => merged.push(exchange),
@@ -198,7 +206,7 @@ fn turns(parsed: &ParsedDocument, units: &[Unit], run: Range<usize>) -> Vec<Turn
                 let opens = is_heading || last.is_none();
                 turns.push(Turn {
                     units: at..at + 1,
-                    opens,
+                    starts_conversation: opens,
                     speaker: speaker.unwrap_or_default(),
                 });
             }

@@ -13,13 +13,15 @@ impl<'a> Marks<'a> {
     /// Sorts the marks of all blocks.
     pub(crate) fn new(parsed: &'a ParsedDocument) -> Marks<'a> {
         let all = parsed.blocks.iter().flat_map(|block| &block.marks);
-        let mut marks: Vec<&Mark> = all.filter(|mark| terms::is_telling(mark.kind)).collect();
+        let mut marks: Vec<&Mark> = all
+            .filter(|mark| terms::is_key_term_mark(mark.kind))
+            .collect();
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
         Marks(marks)
     }
 
     /// The marks that lie inside `bounds`, in order.
-    pub(crate) fn inside(&self, bounds: Range<usize>) -> impl Iterator<Item = &'a Mark> + '_ {
+    pub(crate) fn within(&self, bounds: Range<usize>) -> impl Iterator<Item = &'a Mark> + '_ {
         let first = self
             .0
             .partition_point(|mark| mark.range.start < bounds.start);

@@ -48,11 +48,11 @@ use serde::{Deserialize, Serialize};
 use crate::summary::summary;
 use crate::{classify, kinds, prose, terms, tokens};
 use marks::Marks;
-use numbering::place;
-use outline::{Outline, Piece, PieceLimits, plan};
-use pack::{Bags, Leaf, PackLimits, pack};
+use numbering::section_numbers;
+use outline::{Outline, ParentLimits, ParentSpan, plan};
+use pack::{Leaf, PackLimits, WordBags, pack};
 use positions::Positions;
-use units::{Limits, Unit, UnitKind, units};
+use units::{Unit, UnitKind, UnitLimits, units};
 
 /// How a file is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,25 +70,25 @@ pub enum Chunking {
 
 /// How the units of a file become parents and passages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Papers,
-    Pages,
+enum ChunkStrategy {
+    Hierarchical,
+    WebPages,
     Slides,
     Exchanges,
     Definitions,
     ThreeLevel,
 }
 
-impl Way {
-    fn of(parsed: &ParsedDocument, mode: Chunking) -> Way {
+impl ChunkStrategy {
+    fn for_document(parsed: &ParsedDocument, mode: Chunking) -> ChunkStrategy {
         match (mode, parsed.kind) {
-            (Chunking::Hierarchical, _) => Way::Papers,
-            (_, Kind::Code(_)) => Way::Definitions,
-            (Chunking::ThreeLevel, _) => Way::ThreeLevel,
-            (_, Kind::Pptx) => Way::Slides,
-            (_, Kind::Markdown | Kind::Html) => Way::Pages,
-            _ if exchanges::is_talk(parsed) => Way::Exchanges,
-            _ => Way::Papers,
+            (Chunking::Hierarchical, _) => ChunkStrategy::Hierarchical,
+            (_, Kind::Code(_)) => ChunkStrategy::Definitions,
+            (Chunking::ThreeLevel, _) => ChunkStrategy::ThreeLevel,
+            (_, Kind::Pptx) => ChunkStrategy::Slides,
+            (_, Kind::Markdown | Kind::Html) => ChunkStrategy::WebPages,
+            _ if exchanges::is_conversation(parsed) => ChunkStrategy::Exchanges,
+            _ => ChunkStrategy::Hierarchical,
         }
     }
 }
@@ -137,7 +137,7 @@ impl ChunkSettings {
     }
 
     /// The most that a passage holds: a code block, table or equation up to this size stays whole.
-    pub fn hard_tokens(&self) -> u32 {
+    pub fn passage_tokens_max(&self) -> u32 {
         self.child_tokens
             .saturating_mul(2)
             .max(self.code_tokens)
@@ -145,7 +145,7 @@ impl ChunkSettings {
     }
 
     /// The settings with every value brought into the range in which chunks make sense.
-    fn sane(mut self) -> Self {
+    fn clamped(mut self) -> Self {
         self.child_tokens = self.child_tokens.clamp(8, 1 << 20);
         self.code_tokens = self.code_tokens.clamp(8, 1 << 20);
         self.parent_tokens = self
@@ -159,73 +159,73 @@ impl ChunkSettings {
         self
     }
 
-    fn unit_limits(&self, way: Way) -> Limits {
-        match way {
-            Way::Definitions => Limits {
-                hard: self.code_tokens,
-                piece: self.code_tokens,
+    fn unit_limits(&self, strategy: ChunkStrategy) -> UnitLimits {
+        match strategy {
+            ChunkStrategy::Definitions => UnitLimits {
+                tokens_max: self.code_tokens,
+                split_tokens: self.code_tokens,
             },
-            Way::ThreeLevel => Limits {
-                hard: SECTION.hard,
-                piece: SECTION.target,
+            ChunkStrategy::ThreeLevel => UnitLimits {
+                tokens_max: SECTION_LIMITS.tokens_max,
+                split_tokens: SECTION_LIMITS.target_tokens,
             },
-            _ => Limits {
-                hard: self.hard_tokens(),
-                piece: self.child_tokens,
+            _ => UnitLimits {
+                tokens_max: self.passage_tokens_max(),
+                split_tokens: self.child_tokens,
             },
         }
     }
 
-    fn pack_limits(&self, way: Way) -> PackLimits {
-        let share = |part: f32| (self.child_tokens as f32 * part) as u32;
+    fn pack_limits(&self, strategy: ChunkStrategy) -> PackLimits {
+        let child_tokens_part = |part: f32| (self.child_tokens as f32 * part) as u32;
         let prose = PackLimits {
-            target: self.child_tokens,
-            hard: self.hard_tokens(),
-            overlap: share(self.overlap),
+            target_tokens: self.child_tokens,
+            tokens_max: self.passage_tokens_max(),
+            overlap: child_tokens_part(self.overlap),
             similarity_min: self.similarity_min,
             heading_min: self.child_tokens / 4,
             tail_min: self.child_tokens / 8,
-            joins_headed: false,
+            merges_headed_tail: false,
         };
-        match way {
-            Way::Papers => prose,
-            Way::Pages => PackLimits {
-                heading_min: HEADED_MIN.min(prose.heading_min),
+        match strategy {
+            ChunkStrategy::Hierarchical => prose,
+            ChunkStrategy::WebPages => PackLimits {
+                heading_min: HEADED_TOKENS_MIN.min(prose.heading_min),
                 ..prose
             },
-            Way::Slides | Way::Exchanges => PackLimits {
+            ChunkStrategy::Slides | ChunkStrategy::Exchanges => PackLimits {
                 overlap: 0,
                 ..prose
             },
-            Way::Definitions => PackLimits {
-                target: self.code_tokens,
-                hard: self.code_tokens,
+            ChunkStrategy::Definitions => PackLimits {
+                target_tokens: self.code_tokens,
+                tokens_max: self.code_tokens,
                 overlap: 0,
                 similarity_min: 0.0,
                 heading_min: self.code_tokens / 4,
                 tail_min: self.code_tokens / 8,
-                joins_headed: false,
+                merges_headed_tail: false,
             },
-            Way::ThreeLevel => PackLimits {
+            ChunkStrategy::ThreeLevel => PackLimits {
                 similarity_min: self.similarity_min,
-                ..SECTION
+                ..SECTION_LIMITS
             },
         }
     }
 }
 
 /// Tokens from which on a passage of a page ends before a heading.
-const HEADED_MIN: u32 = 30;
+const HEADED_TOKENS_MIN: u32 = 30;
 
 /// Sections of the three-level mode.
-const SECTION: PackLimits = PackLimits {
-    target: 400,
-    hard: 500,
+const SECTION_LIMITS: PackLimits = PackLimits {
+    target_tokens: 400,
+    tokens_max: 500,
     overlap: 50,
     similarity_min: 0.0,
     heading_min: 150,
     tail_min: 150,
-    joins_headed: true,
+    merges_headed_tail: true,
 };
 
 /// Tokens of the summary of a document.
@@ -238,30 +238,30 @@ const SUMMARY_TOKENS: Range<u32> = 100..200;
 ///
 /// The ranges of `parsed` must be valid ([`ParsedDocument::validate`]); it panics otherwise.
 pub fn chunk(parsed: &ParsedDocument, settings: &ChunkSettings) -> Vec<NewChunk> {
-    let settings = settings.sane();
-    let way = Way::of(parsed, settings.mode);
-    let units = units(parsed, settings.unit_limits(way));
+    let settings = settings.clamped();
+    let strategy = ChunkStrategy::for_document(parsed, settings.mode);
+    let units = units(parsed, settings.unit_limits(strategy));
     let outline = Outline::new(&units);
-    let bags = match way {
-        Way::Definitions => Bags::none(),
-        _ => Bags::new(&parsed.text, parsed.kind, &units),
+    let bags = match strategy {
+        ChunkStrategy::Definitions => WordBags::empty(),
+        _ => WordBags::new(&parsed.text, parsed.kind, &units),
     };
-    let maker = Maker::new(parsed, &units, &outline);
-    let limits = settings.pack_limits(way);
-    let mut chunks = match way {
-        Way::ThreeLevel => maker.three_levels(&bags, limits),
-        _ => maker.two_levels(&bags, limits, way, &settings),
+    let maker = ChunkBuilder::new(parsed, &units, &outline);
+    let limits = settings.pack_limits(strategy);
+    let mut chunks = match strategy {
+        ChunkStrategy::ThreeLevel => maker.three_levels(&bags, limits),
+        _ => maker.two_levels(&bags, limits, strategy, &settings),
     };
-    close_subtrees(&mut chunks);
+    set_subtree_ends(&mut chunks);
     chunks
 }
 
-fn place_of(chunks: &[NewChunk]) -> u32 {
+fn next_ordinal(chunks: &[NewChunk]) -> u32 {
     u32::try_from(chunks.len()).expect("a text of fewer than 2^32 chunks")
 }
 
 /// Sets `subtree_end`: one past the last chunk that descends from a chunk.
-fn close_subtrees(chunks: &mut [NewChunk]) {
+fn set_subtree_ends(chunks: &mut [NewChunk]) {
     for i in (0..chunks.len()).rev() {
         let end = chunks[i].record.subtree_end.max(i as u32 + 1);
         chunks[i].record.subtree_end = end;
@@ -273,7 +273,7 @@ fn close_subtrees(chunks: &mut [NewChunk]) {
 }
 
 /// Makes records of runs of units.
-struct Maker<'a> {
+struct ChunkBuilder<'a> {
     parsed: &'a ParsedDocument,
     units: &'a [Unit],
     outline: &'a Outline,
@@ -286,8 +286,12 @@ struct Maker<'a> {
 /// The longest heading that a path quotes, in characters.
 const HEADING_CHARS_MAX: usize = 200;
 
-impl<'a> Maker<'a> {
-    fn new(parsed: &'a ParsedDocument, units: &'a [Unit], outline: &'a Outline) -> Maker<'a> {
+impl<'a> ChunkBuilder<'a> {
+    fn new(
+        parsed: &'a ParsedDocument,
+        units: &'a [Unit],
+        outline: &'a Outline,
+    ) -> ChunkBuilder<'a> {
         let block = |heading: usize| &parsed.blocks[units[heading].block];
         let title =
             |heading: usize| visible_title(&parsed.text[block(heading).range.clone()], parsed.kind);
@@ -295,7 +299,7 @@ impl<'a> Maker<'a> {
             .sections
             .iter()
             .map(|s| s.heading.map(title).unwrap_or_default());
-        Maker {
+        ChunkBuilder {
             parsed,
             units,
             outline,
@@ -308,32 +312,32 @@ impl<'a> Maker<'a> {
     /// Parents and passages, and sentences where they are wanted.
     fn two_levels(
         &self,
-        bags: &Bags,
+        bags: &WordBags,
         limits: PackLimits,
-        way: Way,
+        strategy: ChunkStrategy,
         settings: &ChunkSettings,
     ) -> Vec<NewChunk> {
-        let pieces = self.pieces(way, settings);
-        let speakers = match way {
-            Way::Exchanges => exchanges::speakers(self.parsed),
+        let pieces = self.parent_spans(strategy, settings);
+        let speakers = match strategy {
+            ChunkStrategy::Exchanges => exchanges::speakers(self.parsed),
             _ => Vec::new(),
         };
         let mut chunks: Vec<NewChunk> = Vec::new();
         let mut places = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let own = place_of(&chunks);
+            let own = next_ordinal(&chunks);
             places.push(own);
             let parent = piece.parent.map(|piece| places[piece]);
             chunks.push(self.section(piece.units.clone(), parent));
             if !piece.has_leaves {
                 continue;
             }
-            for part in self.parts(way, piece.units) {
+            for part in self.split_at_boundaries(strategy, piece.units) {
                 for leaf in pack(self.units, bags, part, limits) {
-                    let passage = place_of(&chunks);
+                    let passage = next_ordinal(&chunks);
                     chunks.push(self.passage(&leaf, own, &speakers));
                     if settings.mode == Chunking::Sentence {
-                        chunks.extend(self.sentences(leaf.own..leaf.end, passage));
+                        chunks.extend(self.sentences(leaf.start..leaf.end, passage));
                     }
                 }
             }
@@ -341,20 +345,20 @@ impl<'a> Maker<'a> {
         chunks
     }
 
-    fn pieces(&self, way: Way, settings: &ChunkSettings) -> Vec<Piece> {
+    fn parent_spans(&self, strategy: ChunkStrategy, settings: &ChunkSettings) -> Vec<ParentSpan> {
         let max = settings.parent_tokens;
-        let limits = PieceLimits {
+        let limits = ParentLimits {
             max,
-            small: settings.child_tokens / 2,
-            whole_level_min: match way {
-                Way::Pages => 2,
+            merge_below: settings.child_tokens / 2,
+            whole_level_min: match strategy {
+                ChunkStrategy::WebPages => 2,
                 _ => 0,
             },
         };
-        match way {
-            Way::Slides => slides::pieces(self.parsed, self.units, max),
-            Way::Exchanges => exchanges::pieces(self.parsed, self.units, max),
-            Way::Definitions => {
+        match strategy {
+            ChunkStrategy::Slides => slides::parent_spans(self.parsed, self.units, max),
+            ChunkStrategy::Exchanges => exchanges::parent_spans(self.parsed, self.units, max),
+            ChunkStrategy::Definitions => {
                 let mut pieces = plan(self.units, self.outline, limits);
                 // The file is the parent of everything in it.
                 let others = pieces.iter_mut().skip(1);
@@ -366,30 +370,32 @@ impl<'a> Maker<'a> {
     }
 
     /// The parts of a parent that no passage reaches beyond.
-    fn parts(&self, way: Way, run: Range<usize>) -> Vec<Range<usize>> {
-        match way {
-            Way::Slides => slides::parts(self.parsed, self.units, run),
-            Way::Exchanges => exchanges::parts(self.parsed, self.units, run),
+    fn split_at_boundaries(&self, strategy: ChunkStrategy, run: Range<usize>) -> Vec<Range<usize>> {
+        match strategy {
+            ChunkStrategy::Slides => slides::parts(self.parsed, self.units, run),
+            ChunkStrategy::Exchanges => exchanges::parts(self.parsed, self.units, run),
             _ => vec![run],
         }
     }
 
     /// A summary, sections below it, and propositions below these.
-    fn three_levels(&self, bags: &Bags, limits: PackLimits) -> Vec<NewChunk> {
+    fn three_levels(&self, bags: &WordBags, limits: PackLimits) -> Vec<NewChunk> {
         let mut chunks: Vec<NewChunk> = Vec::new();
         chunks.extend(self.summary());
         let root = (!chunks.is_empty()).then_some(0);
         for leaf in pack(self.units, bags, 0..self.units.len(), limits) {
-            let own = place_of(&chunks);
-            let section = self.outline.common(self.units, leaf.own..leaf.end);
-            chunks.push(self.make(leaf.repeated..leaf.end, section, Level::Section, root));
-            let said = statements::statements(
+            let own = next_ordinal(&chunks);
+            let section = self
+                .outline
+                .common_section(self.units, leaf.start..leaf.end);
+            chunks.push(self.build(leaf.overlap_start..leaf.end, section, Level::Section, root));
+            let ranges = statements::statements(
                 self.parsed,
                 self.units,
-                leaf.own..leaf.end,
-                statements::SIZES,
+                leaf.start..leaf.end,
+                statements::STATEMENT_SIZES,
             );
-            chunks.extend(said.into_iter().map(|range| self.proposition(range, own)));
+            chunks.extend(ranges.into_iter().map(|range| self.proposition(range, own)));
         }
         chunks
     }
@@ -405,10 +411,10 @@ impl<'a> Maker<'a> {
         let sentences: Vec<String> = prose.iter().map(text).collect();
         let chosen = summary(&sentences, SUMMARY_TOKENS.start, SUMMARY_TOKENS.end);
         let (first, last) = (prose[*chosen.first()?], prose[*chosen.last()?]);
-        let mut chunk = self.make(first..last + 1, 0, Level::Summary, None);
+        let mut chunk = self.build(first..last + 1, 0, Level::Summary, None);
         let record = &mut chunk.record;
-        let said = chosen.iter().map(|&at| &sentences[at][..]);
-        set_text(record, said.collect::<Vec<_>>().join(" "));
+        let selected = chosen.iter().map(|&at| &sentences[at][..]);
+        set_text(record, selected.collect::<Vec<_>>().join(" "));
         record.location.boxes.clear();
         record.heading_path.clear();
         record.images.clear();
@@ -425,23 +431,24 @@ impl<'a> Maker<'a> {
             .units
             .partition_point(|unit| unit.range.start < range.end);
         let run = first..end.max(first + 1);
-        let section = self.outline.common(self.units, run.clone());
-        let mut chunk = self.make_at(range, run, section, Level::Proposition, Some(parent));
+        let section = self.outline.common_section(self.units, run.clone());
+        let mut chunk = self.build_at(range, run, section, Level::Proposition, Some(parent));
         let is_list = self.kind_of(first) == Some(&BlockKind::ListItem);
         let record = &mut chunk.record;
         if record.content_type != ContentType::Text {
             return chunk;
         }
         record.content_type = ContentType::Proposition;
-        let subject = statements::subject(&record.heading_path);
-        let told = subject.and_then(|subject| statements::resolved(&record.text, &subject));
-        if let Some(told) = told {
-            set_text(record, told);
+        let subject = statements::heading_subject(&record.heading_path);
+        let resolved =
+            subject.and_then(|subject| statements::resolve_pronoun(&record.text, &subject));
+        if let Some(resolved) = resolved {
+            set_text(record, resolved);
         }
-        let said = prose::visible(&record.text, self.parsed.kind);
-        record.proposition_type = Some(kinds::proposition_type(&said, is_list));
-        record.verifiable = Some(kinds::is_verifiable(&said));
-        record.confidence = kinds::confidence(&said);
+        let visible = prose::visible(&record.text, self.parsed.kind);
+        record.proposition_type = Some(kinds::proposition_type(&visible, is_list));
+        record.verifiable = Some(kinds::is_verifiable(&visible));
+        record.confidence = kinds::confidence(&visible);
         let is_name = |term: &&String| term.starts_with(char::is_uppercase);
         record.entities = record.key_terms.iter().filter(is_name).cloned().collect();
         chunk
@@ -451,12 +458,12 @@ impl<'a> Maker<'a> {
     fn sentences(&self, run: Range<usize>, parent: u32) -> impl Iterator<Item = NewChunk> {
         let prose = run.filter(|&at| self.units[at].kind == UnitKind::Sentence);
         prose.map(move |at| {
-            let section = self.outline.common(self.units, at..at + 1);
-            let mut chunk = self.make(at..at + 1, section, Level::Sentence, Some(parent));
+            let section = self.outline.common_section(self.units, at..at + 1);
+            let mut chunk = self.build(at..at + 1, section, Level::Sentence, Some(parent));
             let record = &mut chunk.record;
-            let said = prose::visible(&record.text, self.parsed.kind);
+            let visible = prose::visible(&record.text, self.parsed.kind);
             let heading = record.heading_path.last().map(String::as_str);
-            record.sentence_type = Some(kinds::sentence_type(&said, heading));
+            record.sentence_type = Some(kinds::sentence_type(&visible, heading));
             chunk
         })
     }
@@ -467,15 +474,17 @@ impl<'a> Maker<'a> {
     }
 
     fn section(&self, run: Range<usize>, parent: Option<u32>) -> NewChunk {
-        let section = self.outline.common(self.units, run.clone());
-        self.make(run, section, Level::Section, parent)
+        let section = self.outline.common_section(self.units, run.clone());
+        self.build(run, section, Level::Section, parent)
     }
 
     /// `speakers`: of the blocks of a chat.
     fn passage(&self, leaf: &Leaf, parent: u32, speakers: &[Option<&str>]) -> NewChunk {
-        let section = self.outline.common(self.units, leaf.own..leaf.end);
-        let run = leaf.repeated..leaf.end;
-        let mut chunk = self.make(run.clone(), section, Level::Paragraph, Some(parent));
+        let section = self
+            .outline
+            .common_section(self.units, leaf.start..leaf.end);
+        let run = leaf.overlap_start..leaf.end;
+        let mut chunk = self.build(run.clone(), section, Level::Paragraph, Some(parent));
         let speaker = exchanges::speaker(self.parsed, speakers, self.units, &run);
         if let Some(speaker) = speaker.filter(|_| !speakers.is_empty()) {
             let speaker = ("speaker".to_owned(), speaker.to_owned());
@@ -484,7 +493,7 @@ impl<'a> Maker<'a> {
         chunk
     }
 
-    fn make(
+    fn build(
         &self,
         run: Range<usize>,
         section: usize,
@@ -492,11 +501,11 @@ impl<'a> Maker<'a> {
         parent: Option<u32>,
     ) -> NewChunk {
         let range = self.units[run.start].range.start..self.units[run.end - 1].range.end;
-        self.make_at(range, run, section, level, parent)
+        self.build_at(range, run, section, level, parent)
     }
 
     /// `range`: the text, within the units `run`.
-    fn make_at(
+    fn build_at(
         &self,
         range: Range<usize>,
         run: Range<usize>,
@@ -509,10 +518,10 @@ impl<'a> Maker<'a> {
         let token_count = tokens::count(text);
         let symbols = self.symbols(run.clone());
         let mut heading_path = self.heading_path(section);
-        let place = place(&heading_path);
+        let place = section_numbers(&heading_path);
         let mut terms = self.terms(run.clone(), token_count);
         let heading = heading_path.last().map(String::as_str);
-        let passage = classify::Passage::of(self.parsed, range.clone(), heading);
+        let passage = classify::Passage::from_range(self.parsed, range.clone(), heading);
         if !symbols.is_empty() {
             heading_path.extend(qualifier(&symbols));
             terms.key_terms = symbols
@@ -528,7 +537,7 @@ impl<'a> Maker<'a> {
             section_type: match level {
                 Level::Section => {
                     let heading = heading_path.last().map(String::as_str);
-                    Some(kinds::section_type(heading, self.makeup(run.clone())))
+                    Some(kinds::section_type(heading, self.composition(run.clone())))
                 }
                 _ => None,
             },
@@ -599,16 +608,16 @@ impl<'a> Maker<'a> {
             .unwrap_or_default()
     }
 
-    fn makeup(&self, run: Range<usize>) -> kinds::Makeup {
-        let mut makeup = kinds::Makeup::default();
+    fn composition(&self, run: Range<usize>) -> kinds::SectionComposition {
+        let mut makeup = kinds::SectionComposition::default();
         for unit in &self.units[run] {
             makeup.tokens += unit.tokens;
             match unit.kind {
                 UnitKind::Sentence => {
                     let text = &self.parsed.text[unit.range.clone()];
-                    let said = prose::visible(text, self.parsed.kind);
+                    let visible = prose::visible(text, self.parsed.kind);
                     makeup.sentences += 1;
-                    makeup.imperatives += usize::from(kinds::is_imperative(&said));
+                    makeup.imperatives += usize::from(kinds::is_imperative(&visible));
                 }
                 UnitKind::Atom(ContentType::Table) => makeup.tabular_tokens += unit.tokens,
                 UnitKind::Atom(ContentType::Code) => makeup.code_tokens += unit.tokens,
@@ -633,8 +642,8 @@ impl<'a> Maker<'a> {
         symbols
     }
 
-    fn terms(&self, run: Range<usize>, token_count: u32) -> terms::Terms {
-        let mut passage = terms::Passage::default();
+    fn terms(&self, run: Range<usize>, token_count: u32) -> terms::PassageTerms {
+        let mut passage = terms::PassageText::default();
         let bounds = self.units[run.start].range.start..self.units[run.end - 1].range.end;
         for unit in &self.units[run] {
             let text = &self.parsed.text[unit.range.clone()];
@@ -652,7 +661,7 @@ impl<'a> Maker<'a> {
         }
         let marked = self
             .marks
-            .inside(bounds)
+            .within(bounds)
             .map(|mark| &self.parsed.text[mark.range.clone()]);
         passage.marked = marked
             .map(|text| prose::visible(text, self.parsed.kind))

@@ -12,7 +12,7 @@
 
 /// A heading taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Numbered {
+pub(crate) struct NumberedHeading {
     /// `Chapter`, `Part` and `Appendix` say so.
     pub(crate) is_chapter: bool,
     /// The number as printed, without the full stop after it.
@@ -23,7 +23,7 @@ pub(crate) struct Numbered {
 
 /// Chapter and section of a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SectionNumbers {
     pub(crate) chapter_number: Option<String>,
     pub(crate) chapter_title: Option<String>,
     pub(crate) section_number: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 }
 
 /// Takes a heading apart.
-pub(crate) fn parse(heading: &str) -> Numbered {
+pub(crate) fn parse(heading: &str) -> NumberedHeading {
     let heading = heading.trim();
     let (word, rest) = heading
         .split_once(char::is_whitespace)
@@ -44,21 +44,21 @@ pub(crate) fn parse(heading: &str) -> Numbered {
     if let Some(is_chapter) = named
         && let Some((number, title)) = split_number(rest, true)
     {
-        return Numbered {
+        return NumberedHeading {
             is_chapter,
             number: Some(number),
             title,
         };
     }
     match split_number(heading, false) {
-        Some((number, title)) => Numbered {
+        Some((number, title)) => NumberedHeading {
             is_chapter: false,
             number: Some(number),
             title,
         },
-        None => Numbered {
+        None => NumberedHeading {
             title: heading.to_owned(),
-            ..Numbered::default()
+            ..NumberedHeading::default()
         },
     }
 }
@@ -108,8 +108,8 @@ fn is_roman(number: &str) -> bool {
 /// The chapter is the innermost heading that says it is one. The section stands below it: the innermost heading with a
 /// number, else the innermost. Directly under a chapter there is none; what stands above it, such as the title of the
 /// book, is never the section.
-pub(crate) fn place(path: &[String]) -> Place {
-    let parsed: Vec<Numbered> = path.iter().map(|heading| parse(heading)).collect();
+pub(crate) fn section_numbers(path: &[String]) -> SectionNumbers {
+    let parsed: Vec<NumberedHeading> = path.iter().map(|heading| parse(heading)).collect();
     let chapter_at = parsed.iter().rposition(|n| n.is_chapter);
     let below = &parsed[chapter_at.map_or(0, |at| at + 1)..];
     let section = below.iter().rfind(|n| n.number.is_some()).or(below.last());
@@ -118,12 +118,12 @@ pub(crate) fn place(path: &[String]) -> Place {
         .as_deref()
         .and_then(|n| n.split_once('.'))
         .map(|(major, _)| major);
-    let is_major = |n: &&Numbered| major.is_some() && n.number.as_deref() == major;
+    let is_major = |n: &&NumberedHeading| major.is_some() && n.number.as_deref() == major;
     let chapter = chapter_at
         .map(|at| &parsed[at])
         .or_else(|| parsed.iter().find(is_major));
-    let title = |n: &Numbered| (!n.title.is_empty()).then(|| n.title.clone());
-    Place {
+    let title = |n: &NumberedHeading| (!n.title.is_empty()).then(|| n.title.clone());
+    SectionNumbers {
         chapter_number: chapter
             .and_then(|c| c.number.clone())
             .or_else(|| major.map(str::to_owned)),
@@ -161,7 +161,7 @@ mod tests {
             ("Part of it", false, None, "Part of it"),
         ];
         for &(heading, is_chapter, number, title) in cases {
-            let expected = Numbered {
+            let expected = NumberedHeading {
                 is_chapter,
                 number: number.map(str::to_owned),
                 title: title.to_owned(),
@@ -174,7 +174,7 @@ mod tests {
     fn a_path_tells_chapter_and_section() {
         let shown = |path: &[&str]| {
             let path: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
-            let p = place(&path);
+            let p = section_numbers(&path);
             [
                 p.chapter_number,
                 p.chapter_title,
@@ -221,7 +221,7 @@ mod tests {
         ];
         for (path, chapter, section) in cases {
             let path: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
-            let got = place(&path);
+            let got = section_numbers(&path);
             assert_eq!(got.chapter_title.as_deref(), *chapter, "{path:?}");
             assert_eq!(got.section_title.as_deref(), *section, "{path:?}");
         }

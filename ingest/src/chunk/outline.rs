@@ -41,7 +41,7 @@ pub(crate) struct Outline {
 
 /// A parent chunk to be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Piece {
+pub(crate) struct ParentSpan {
     /// Its units.
     pub(crate) units: Range<usize>,
     /// The piece that it hangs under.
@@ -98,18 +98,18 @@ impl Outline {
     }
 
     /// The innermost section that contains all of `run`, leading headings aside.
-    pub(crate) fn common(&self, units: &[Unit], run: Range<usize>) -> usize {
+    pub(crate) fn common_section(&self, units: &[Unit], run: Range<usize>) -> usize {
         let body = run
             .clone()
             .find(|&i| !units[i].is_heading())
             .unwrap_or(run.end.saturating_sub(1));
         let body = body.max(run.start)..run.end;
         body.map(|i| self.section_of[i])
-            .reduce(|a, b| self.meet(a, b))
+            .reduce(|a, b| self.common_ancestor(a, b))
             .unwrap_or(0)
     }
 
-    fn meet(&self, mut a: usize, mut b: usize) -> usize {
+    fn common_ancestor(&self, mut a: usize, mut b: usize) -> usize {
         // Sections are numbered in reading order, so the larger number is never the ancestor.
         while a != b {
             if a > b {
@@ -136,17 +136,17 @@ impl Outline {
 
 /// How large pieces may be, in tokens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PieceLimits {
+pub(crate) struct ParentLimits {
     /// No piece is larger, save one unit that is larger by itself.
     pub(crate) max: u32,
     /// Sections below this join their neighbours.
-    pub(crate) small: u32,
+    pub(crate) merge_below: u32,
     /// Sections above this level are pieces of their subsections, however small they are.
     pub(crate) whole_level_min: u16,
 }
 
 /// Plans the parent chunks, in pre-order.
-pub(crate) fn plan(units: &[Unit], outline: &Outline, limits: PieceLimits) -> Vec<Piece> {
+pub(crate) fn plan(units: &[Unit], outline: &Outline, limits: ParentLimits) -> Vec<ParentSpan> {
     let mut planner = Planner {
         units,
         outline,
@@ -154,36 +154,36 @@ pub(crate) fn plan(units: &[Unit], outline: &Outline, limits: PieceLimits) -> Ve
         pieces: Vec::new(),
         start: 0,
     };
-    planner.section(0, None);
+    planner.plan_section(0, None);
     planner.pieces
 }
 
 struct Planner<'a> {
     units: &'a [Unit],
     outline: &'a Outline,
-    limits: PieceLimits,
-    pieces: Vec<Piece>,
+    limits: ParentLimits,
+    pieces: Vec<ParentSpan>,
     /// Where the next piece starts: before its own section where mere headings go along.
     start: usize,
 }
 
 /// What the pieces of one section hang under.
-struct Host {
+struct SectionContext {
     /// The section's first piece.
-    own: Option<usize>,
+    first_span: Option<usize>,
     parent: Option<usize>,
     has_heading: bool,
 }
 
-impl Host {
-    fn under(&self) -> Option<usize> {
-        self.own.or(self.parent)
+impl SectionContext {
+    fn current_parent(&self) -> Option<usize> {
+        self.first_span.or(self.parent)
     }
 
     /// The first piece of a section with a heading is the section's own.
-    fn adopt(&mut self, piece: usize) {
+    fn set_first_span(&mut self, piece: usize) {
         if self.has_heading {
-            self.own.get_or_insert(piece);
+            self.first_span.get_or_insert(piece);
         }
     }
 }
@@ -193,43 +193,43 @@ impl Planner<'_> {
         self.units[run].iter().map(|unit| unit.tokens).sum()
     }
 
-    fn section(&mut self, id: usize, parent: Option<usize>) {
+    fn plan_section(&mut self, id: usize, parent: Option<usize>) {
         let section = &self.outline.sections[id];
         let whole = self.start..section.end;
         let is_whole = section.children.is_empty() || section.level >= self.limits.whole_level_min;
         if id != 0 && is_whole && self.tokens(whole.clone()) <= self.limits.max {
-            self.piece(whole, parent, true);
+            self.push_span(whole, parent, true);
             return;
         }
-        let mut host = Host {
-            own: None,
+        let mut host = SectionContext {
+            first_span: None,
             parent,
             has_heading: id != 0,
         };
-        let mut run = self.lead(section, &mut host);
+        let mut run = self.plan_lead(section, &mut host);
         for &child in &section.children {
             let end = self.outline.sections[child].end;
             let small = self.is_small(child);
             if small
-                && self.may_join(section, &run)
+                && self.can_merge(section, &run)
                 && self.tokens(run.start..end) <= self.limits.max
             {
                 run.end = end;
                 continue;
             }
-            self.close(run, &mut host);
+            self.finish_run(run, &mut host);
             if small {
                 run = self.start..end;
                 continue;
             }
-            self.section(child, host.under());
+            self.plan_section(child, host.current_parent());
             run = self.start..self.start;
         }
-        self.close(run, &mut host);
+        self.finish_run(run, &mut host);
     }
 
     /// Places the lead, and returns the part of it that is still open for small subsections.
-    fn lead(&mut self, section: &Section, host: &mut Host) -> Range<usize> {
+    fn plan_lead(&mut self, section: &Section, host: &mut SectionContext) -> Range<usize> {
         let lead = self.start..section.lead.end;
         let bare = lead.clone().all(|i| self.units[i].is_heading());
         if let (true, Some(&first), Some(_)) = (bare, section.children.first(), section.heading) {
@@ -239,44 +239,44 @@ impl Planner<'_> {
             }
             // Its text goes along with what comes next: `start` stays.
             let start = lead.start;
-            self.pieces.push(Piece {
+            self.pieces.push(ParentSpan {
                 units: lead,
-                parent: host.under(),
+                parent: host.current_parent(),
                 has_leaves: false,
             });
-            host.adopt(self.pieces.len() - 1);
+            host.set_first_span(self.pieces.len() - 1);
             return start..start;
         }
         if self.tokens(lead.clone()) <= self.limits.max {
             return lead;
         }
-        for run in self.cut(lead) {
-            self.close(run, host);
+        for run in self.split_lead(lead) {
+            self.finish_run(run, host);
         }
         self.start..self.start
     }
 
     /// Makes an open run a piece.
-    fn close(&mut self, run: Range<usize>, host: &mut Host) {
+    fn finish_run(&mut self, run: Range<usize>, host: &mut SectionContext) {
         if !run.is_empty() {
-            let piece = self.piece(run, host.under(), true);
-            host.adopt(piece);
+            let piece = self.push_span(run, host.current_parent(), true);
+            host.set_first_span(piece);
         }
     }
 
     /// Text before the first heading stays a section of its own; any other run may grow.
-    fn may_join(&self, section: &Section, run: &Range<usize>) -> bool {
+    fn can_merge(&self, section: &Section, run: &Range<usize>) -> bool {
         !run.is_empty() && (section.heading.is_some() || run.end > section.lead.end)
     }
 
     fn is_small(&self, child: usize) -> bool {
         let section = &self.outline.sections[child];
-        self.tokens(section.lead.start..section.end) < self.limits.small
+        self.tokens(section.lead.start..section.end) < self.limits.merge_below
     }
 
-    fn piece(&mut self, units: Range<usize>, parent: Option<usize>, has_leaves: bool) -> usize {
+    fn push_span(&mut self, units: Range<usize>, parent: Option<usize>, has_leaves: bool) -> usize {
         self.start = units.end;
-        self.pieces.push(Piece {
+        self.pieces.push(ParentSpan {
             units,
             parent,
             has_leaves,
@@ -285,7 +285,7 @@ impl Planner<'_> {
     }
 
     /// Cuts a lead into pieces of about equal size.
-    fn cut(&self, lead: Range<usize>) -> Vec<Range<usize>> {
+    fn split_lead(&self, lead: Range<usize>) -> Vec<Range<usize>> {
         let total = self.tokens(lead.clone());
         let target = total.div_ceil(total.div_ceil(self.limits.max.max(1)).max(1));
         let mut runs = Vec::new();

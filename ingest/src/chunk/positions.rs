@@ -8,17 +8,17 @@ use locidb::storage::records::{Location, PageBox};
 use crate::stored::page_box;
 
 /// Bytes between two marks of the table.
-const STRIDE: usize = 1024;
+const CHECKPOINT_BYTES: usize = 1024;
 
 /// Counts characters and lines before any byte of a text in constant time.
 pub(crate) struct Positions<'a> {
     text: &'a str,
     /// Characters and line breaks before every mark; marks stand on character boundaries.
-    marks: Vec<Mark>,
+    checkpoints: Vec<Checkpoint>,
 }
 
 #[derive(Clone, Copy)]
-struct Mark {
+struct Checkpoint {
     at: usize,
     chars: u64,
     breaks: u32,
@@ -27,31 +27,31 @@ struct Mark {
 impl<'a> Positions<'a> {
     /// Walks the text once.
     pub(crate) fn new(text: &'a str) -> Positions<'a> {
-        let mut marks = vec![Mark {
+        let mut checkpoints = vec![Checkpoint {
             at: 0,
             chars: 0,
             breaks: 0,
         }];
         let (mut chars, mut breaks) = (0, 0);
         for (at, c) in text.char_indices() {
-            if at >= marks.len() * STRIDE {
-                marks.push(Mark { at, chars, breaks });
+            if at >= checkpoints.len() * CHECKPOINT_BYTES {
+                checkpoints.push(Checkpoint { at, chars, breaks });
             }
             chars += 1;
             breaks += u32::from(c == '\n');
         }
-        Positions { text, marks }
+        Positions { text, checkpoints }
     }
 
     /// Characters before byte `at`.
     pub(crate) fn chars_before(&self, at: usize) -> u64 {
-        let mark = self.mark(at);
+        let mark = self.checkpoint_before(at);
         mark.chars + self.text[mark.at..at].chars().count() as u64
     }
 
     /// The line, from 1, that byte `at` stands on.
     pub(crate) fn line(&self, at: usize) -> u32 {
-        let mark = self.mark(at);
+        let mark = self.checkpoint_before(at);
         let breaks = self.text.as_bytes()[mark.at..at]
             .iter()
             .filter(|&&b| b == b'\n')
@@ -59,13 +59,13 @@ impl<'a> Positions<'a> {
         mark.breaks + u32::try_from(breaks).unwrap_or(u32::MAX) + 1
     }
 
-    fn mark(&self, at: usize) -> Mark {
-        let guess = (at / STRIDE).min(self.marks.len() - 1);
-        let mark = self.marks[guess];
+    fn checkpoint_before(&self, at: usize) -> Checkpoint {
+        let guess = (at / CHECKPOINT_BYTES).min(self.checkpoints.len() - 1);
+        let mark = self.checkpoints[guess];
         if mark.at <= at {
             mark
         } else {
-            self.marks[guess - 1]
+            self.checkpoints[guess - 1]
         }
     }
 
@@ -106,7 +106,7 @@ fn merged_boxes(blocks: &[Block]) -> Vec<PageBox> {
     let mut merged: Vec<PageBox> = Vec::new();
     for next in blocks.iter().flat_map(|block| &block.boxes).map(page_box) {
         match merged.last_mut() {
-            Some(last) if last.page == next.page && share_column(last, &next) => {
+            Some(last) if last.page == next.page && is_same_column(last, &next) => {
                 last.x0 = last.x0.min(next.x0);
                 last.y0 = last.y0.min(next.y0);
                 last.x1 = last.x1.max(next.x1);
@@ -119,7 +119,7 @@ fn merged_boxes(blocks: &[Block]) -> Vec<PageBox> {
 }
 
 /// Whether two boxes overlap sideways by half of the narrower one, the second not far above.
-fn share_column(a: &PageBox, b: &PageBox) -> bool {
+fn is_same_column(a: &PageBox, b: &PageBox) -> bool {
     let overlap = a.x1.min(b.x1) - a.x0.max(b.x0);
     let narrower = (a.x1 - a.x0).min(b.x1 - b.x0);
     overlap >= narrower / 2.0 && b.y1 >= a.y0

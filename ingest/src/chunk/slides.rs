@@ -6,32 +6,34 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::outline::Piece;
+use super::outline::ParentSpan;
 use super::units::{Unit, UnitKind};
 use crate::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
 /// Cosine of the words of two titles above which their slides are about one thing.
-const ALIKE: f32 = 0.7;
+const SIMILARITY_MIN: f32 = 0.7;
 
 /// The parents: runs of slides of at most `max` tokens, a slide that is larger in pieces.
-pub(super) fn pieces(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<Piece> {
-    let slides = runs_by(0..units.len(), |unit| slide_of(parsed, &units[unit]));
+pub(super) fn parent_spans(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<ParentSpan> {
+    let slides = group_runs_by(0..units.len(), |unit| slide_number(parsed, &units[unit]));
     let titles: Vec<_> = slides
         .iter()
         .map(|slide| title(parsed, &units[slide.clone()]))
         .collect();
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, slide) in slides.iter().enumerate() {
-        let fits = |group: &Range<usize>| tokens(&units[group.start..slide.end]) <= max;
-        let is_alike = at > 0 && cosine(&titles[at - 1], &titles[at]) > ALIKE;
+        let fits = |group: &Range<usize>| token_count(&units[group.start..slide.end]) <= max;
+        let is_alike = at > 0 && cosine(&titles[at - 1], &titles[at]) > SIMILARITY_MIN;
         match groups.last_mut().filter(|group| is_alike && fits(group)) {
             Some(group) => group.end = slide.end,
             None => groups.push(slide.clone()),
         }
     }
-    let cut = groups.into_iter().flat_map(|group| cut(units, group, max));
-    cut.map(|run| Piece {
+    let cut = groups
+        .into_iter()
+        .flat_map(|group| split_run(units, group, max));
+    cut.map(|run| ParentSpan {
         units: run,
         parent: None,
         has_leaves: true,
@@ -53,14 +55,14 @@ pub(super) fn parts(
             (_, Some(BlockKind::Aside)) => Part::Notes,
             _ => Part::Text,
         };
-        (slide_of(parsed, unit), part)
+        (slide_number(parsed, unit), part)
     };
     let end = run.end;
-    runs_by(run, |at| {
+    group_runs_by(run, |at| {
         // A title goes with what stands under it.
         let mut under = (at..end).skip_while(|&next| units[next].is_heading());
         let same_slide =
-            |next: &usize| slide_of(parsed, &units[*next]) == slide_of(parsed, &units[at]);
+            |next: &usize| slide_number(parsed, &units[*next]) == slide_number(parsed, &units[at]);
         part_of(under.next().filter(same_slide).unwrap_or(at))
     })
 }
@@ -74,7 +76,7 @@ enum Part {
     Atom(usize),
 }
 
-fn slide_of(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
+fn slide_number(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
     parsed.blocks.get(unit.block).and_then(|block| block.slide)
 }
 
@@ -82,14 +84,14 @@ fn slide_of(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
 fn title(parsed: &ParsedDocument, slide: &[Unit]) -> BTreeMap<String, u32> {
     let heading = slide.iter().find(|unit| unit.is_heading());
     let text = heading.map_or("", |unit| &parsed.text[unit.range.clone()]);
-    let mut counts = counts(&prose::visible(text, parsed.kind));
+    let mut counts = word_counts(&prose::visible(text, parsed.kind));
     // What a slide without a title is called by its number.
     counts.remove("slide");
     counts
 }
 
 /// The content words of a text, each with how often it stands there.
-pub(super) fn counts(text: &str) -> BTreeMap<String, u32> {
+pub(super) fn word_counts(text: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for word in prose::content_words(text) {
         *counts.entry(word).or_insert(0) += 1;
@@ -113,7 +115,7 @@ pub(super) fn cosine(a: &BTreeMap<String, u32>, b: &BTreeMap<String, u32>) -> f3
 }
 
 /// The longest runs of units for which `key` is the same.
-pub(super) fn runs_by<K: PartialEq>(
+pub(super) fn group_runs_by<K: PartialEq>(
     range: Range<usize>,
     key: impl Fn(usize) -> K,
 ) -> Vec<Range<usize>> {
@@ -131,7 +133,7 @@ pub(super) fn runs_by<K: PartialEq>(
 }
 
 /// Runs of at most `max` tokens, but for one unit that has more.
-pub(super) fn cut(units: &[Unit], run: Range<usize>, max: u32) -> Vec<Range<usize>> {
+pub(super) fn split_run(units: &[Unit], run: Range<usize>, max: u32) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let (mut start, mut size) = (run.start, 0);
     for at in run.clone() {
@@ -145,6 +147,6 @@ pub(super) fn cut(units: &[Unit], run: Range<usize>, max: u32) -> Vec<Range<usiz
     runs
 }
 
-pub(super) fn tokens(units: &[Unit]) -> u32 {
+pub(super) fn token_count(units: &[Unit]) -> u32 {
     units.iter().map(|unit| unit.tokens).sum()
 }

@@ -9,57 +9,60 @@
 
 use std::ops::Range;
 
-use super::slides::{cosine, counts};
+use super::slides::{cosine, word_counts};
 use super::units::{Unit, UnitKind};
 use crate::{prose, tokens};
 use loci_documents::ParsedDocument;
 
 /// Sizes of statements, in tokens.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct StatementSizes {
     /// One that has fewer joins its neighbour.
     pub(super) min: u32,
     /// From here on a statement ends where its subject changes …
-    pub(super) good: u32,
+    pub(super) topic_end_min: u32,
     /// … and here at the next sentence …
-    pub(super) full: u32,
+    pub(super) sentence_end_min: u32,
     /// … and here at once.
     pub(super) max: u32,
 }
 
 /// As the three-level mode has them.
-pub(super) const SIZES: Sizes = Sizes {
+pub(super) const STATEMENT_SIZES: StatementSizes = StatementSizes {
     min: 30,
-    good: 50,
-    full: 150,
+    topic_end_min: 50,
+    sentence_end_min: 150,
     max: 200,
 };
 
 /// Cosine of the words of two sentences below which the second is about something else.
-const ALIKE: f32 = 0.1;
+const SIMILARITY_MIN: f32 = 0.1;
 
 /// The statements of the units in `run`: ranges of the text, in order. Headings are in none of them.
 pub(super) fn statements(
     parsed: &ParsedDocument,
     units: &[Unit],
     run: Range<usize>,
-    sizes: Sizes,
+    sizes: StatementSizes,
 ) -> Vec<Range<usize>> {
     let sentences = run.filter(|&at| !units[at].is_heading());
     let sentences = sentences.flat_map(|at| clauses(&parsed.text, &units[at], sizes.max));
-    let mut made: Vec<Statement> = Vec::new();
+    let mut merged: Vec<Statement> = Vec::new();
     for sentence in sentences {
-        let goes_on = made.last().is_some_and(|last| {
-            last.goes_on(&sentence, &parsed.text, sizes)
+        let goes_on = merged.last().is_some_and(|last| {
+            last.continues_with(&sentence, &parsed.text, sizes)
                 && last.tokens + sentence.tokens <= sizes.max
         });
-        match made.last_mut().filter(|_| goes_on) {
-            Some(last) => last.take(&sentence),
-            None => made.push(sentence),
+        match merged.last_mut().filter(|_| goes_on) {
+            Some(last) => last.extend_with(&sentence),
+            None => merged.push(sentence),
         }
     }
-    join_small(&mut made, sizes);
-    made.into_iter().map(|statement| statement.range).collect()
+    merge_small(&mut merged, sizes);
+    merged
+        .into_iter()
+        .map(|statement| statement.range)
+        .collect()
 }
 
 /// A statement, or a sentence on its way into one.
@@ -75,7 +78,7 @@ struct Statement {
 
 impl Statement {
     /// Whether it is not whole without the sentence that follows, or that not without it.
-    fn goes_on(&self, next: &Statement, text: &str, sizes: Sizes) -> bool {
+    fn continues_with(&self, next: &Statement, text: &str, sizes: StatementSizes) -> bool {
         if self.is_atom || next.is_atom {
             return false;
         }
@@ -83,15 +86,22 @@ impl Statement {
             return true;
         }
         let sentence = &text[next.range.clone()];
-        if leans(sentence) {
-            return self.tokens < sizes.full;
+        if depends_on_context(sentence) {
+            return self.tokens < sizes.sentence_end_min;
         }
         let same_paragraph = self.block == next.block;
-        let is_alike = || cosine(&counts(&text[self.last.clone()]), &counts(sentence)) >= ALIKE;
-        same_paragraph && (self.tokens < sizes.good || self.tokens < sizes.full && is_alike())
+        let is_alike = || {
+            cosine(
+                &word_counts(&text[self.last.clone()]),
+                &word_counts(sentence),
+            ) >= SIMILARITY_MIN
+        };
+        same_paragraph
+            && (self.tokens < sizes.topic_end_min
+                || self.tokens < sizes.sentence_end_min && is_alike())
     }
 
-    fn take(&mut self, next: &Statement) {
+    fn extend_with(&mut self, next: &Statement) {
         self.range.end = next.range.end;
         self.last = next.last.clone();
         self.block = next.block;
@@ -100,17 +110,17 @@ impl Statement {
 }
 
 /// A last statement that is too small joins the one before it, where both are prose and have room.
-fn join_small(made: &mut Vec<Statement>, sizes: Sizes) {
+fn merge_small(statements: &mut Vec<Statement>, sizes: StatementSizes) {
     let mut at = 1;
-    while at < made.len() {
-        let [before, small] = [&made[at - 1], &made[at]];
+    while at < statements.len() {
+        let [before, small] = [&statements[at - 1], &statements[at]];
         let joins = !before.is_atom
             && !small.is_atom
             && small.tokens < sizes.min
             && before.tokens + small.tokens <= sizes.max;
         if joins {
-            let small = made.remove(at);
-            made[at - 1].take(&small);
+            let small = statements.remove(at);
+            statements[at - 1].extend_with(&small);
         } else {
             at += 1;
         }
@@ -162,7 +172,7 @@ fn clause_end(text: &str, max: u32) -> Option<usize> {
 /// Pronouns that stand for what was named before, as a sentence opens with them.
 const PRONOUNS: &[&str] = &["it", "its", "they", "their", "he", "she", "his", "her"];
 /// What else a sentence opens with that leans on the one before.
-const LEANING: &[&str] = &[
+const CONTEXT_OPENERS: &[&str] = &[
     "this",
     "these",
     "that",
@@ -195,7 +205,7 @@ const LEANING: &[&str] = &[
     "neither",
     "either",
 ];
-const LEANING_PHRASES: &[&str] = &[
+const CONTEXT_PHRASES: &[&str] = &[
     "for example",
     "for instance",
     "in this",
@@ -216,7 +226,7 @@ const LEANING_PHRASES: &[&str] = &[
 ];
 
 /// Whether a sentence only makes sense after the one before it.
-fn leans(sentence: &str) -> bool {
+fn depends_on_context(sentence: &str) -> bool {
     let lower = sentence
         .trim_start_matches(|c: char| !c.is_alphanumeric())
         .to_lowercase();
@@ -225,15 +235,15 @@ fn leans(sentence: &str) -> bool {
         .next()
         .unwrap_or("");
     PRONOUNS.contains(&first)
-        || LEANING.contains(&first)
-        || LEANING_PHRASES
+        || CONTEXT_OPENERS.contains(&first)
+        || CONTEXT_PHRASES
             .iter()
             .any(|phrase| lower.starts_with(phrase))
 }
 
 /// A statement as it is told on its own: the pronoun that it opens with is `subject`. `None` where it opens with
 /// none, or the subject does not fit it.
-pub(super) fn resolved(statement: &str, subject: &str) -> Option<String> {
+pub(super) fn resolve_pronoun(statement: &str, subject: &str) -> Option<String> {
     let words = prose::words(statement);
     let first = words.first().filter(|word| word.start == 0)?;
     let rest = &statement[first.end()..];
@@ -272,10 +282,10 @@ pub(super) fn resolved(statement: &str, subject: &str) -> Option<String> {
         );
     let joins = rest.starts_with([' ', '\u{a0}']);
     (fits && joins && (owns || !is_empty_it))
-        .then(|| format!("{}{owner}{rest}", capitalised(subject)))
+        .then(|| format!("{}{owner}{rest}", capitalise(subject)))
 }
 
-fn capitalised(subject: &str) -> String {
+fn capitalise(subject: &str) -> String {
     let mut chars = subject.chars();
     match chars.next() {
         Some(first) => first.to_uppercase().chain(chars).collect(),
@@ -284,7 +294,7 @@ fn capitalised(subject: &str) -> String {
 }
 
 /// Headings that name no subject.
-const GENERAL: &[&str] = &[
+const GENERIC_HEADINGS: &[&str] = &[
     "introduction",
     "overview",
     "background",
@@ -315,7 +325,7 @@ const GENERAL: &[&str] = &[
 ];
 
 /// What a section is about, by its headings from the innermost: a short noun phrase.
-pub(super) fn subject(headings: &[String]) -> Option<String> {
+pub(super) fn heading_subject(headings: &[String]) -> Option<String> {
     let named = headings
         .iter()
         .rev()
@@ -328,7 +338,7 @@ pub(super) fn subject(headings: &[String]) -> Option<String> {
             title.ends_with('?') || ["how", "why", "what", "when", "where", "who"].contains(&first);
         let is_phrase =
             (1..=5).contains(&words.len()) && !asks && !title.contains([':', ',', '(', '`']);
-        is_phrase && !GENERAL.contains(&&lower[..]) && !first.ends_with("ing")
+        is_phrase && !GENERIC_HEADINGS.contains(&&lower[..]) && !first.ends_with("ing")
     });
     fit.next()
 }
@@ -336,10 +346,10 @@ pub(super) fn subject(headings: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::units::{Limits, units};
+    use crate::chunk::units::{UnitLimits, units};
     use loci_documents::{Block, BlockKind};
 
-    fn told(paragraphs: &[&str]) -> Vec<String> {
+    fn statement_texts(paragraphs: &[&str]) -> Vec<String> {
         let mut parsed = ParsedDocument::default();
         for paragraph in paragraphs {
             let start = parsed.text.len();
@@ -353,14 +363,15 @@ mod tests {
         }
         let units = units(
             &parsed,
-            Limits {
-                hard: 512,
-                piece: 256,
+            UnitLimits {
+                tokens_max: 512,
+                split_tokens: 256,
             },
         );
         let all = 0..units.len();
-        let made = statements(&parsed, &units, all, SIZES);
-        made.into_iter()
+        let ranges = statements(&parsed, &units, all, STATEMENT_SIZES);
+        ranges
+            .into_iter()
             .map(|range| parsed.text[range].to_owned())
             .collect()
     }
@@ -374,20 +385,29 @@ mod tests {
         let other = "Lighthouses stand at dangerous coasts and at the entrances of harbours, and each of them can be \
                      told from its neighbours by the colour and by the rhythm of the light that it sends out at night.";
         let text = format!("{heap} {leaning} {other}");
-        assert_eq!(told(&[&text]), [format!("{heap} {leaning}"), other.into()]);
-        assert_eq!(told(&["Small.", "Also small."]), ["Small.\n\nAlso small."]);
+        assert_eq!(
+            statement_texts(&[&text]),
+            [format!("{heap} {leaning}"), other.into()]
+        );
+        assert_eq!(
+            statement_texts(&["Small.", "Also small."]),
+            ["Small.\n\nAlso small."]
+        );
     }
 
     #[test]
     fn a_sentence_that_is_too_long_is_cut_between_clauses() {
         let clause = "the quick brown fox jumps over the lazy dog and goes on along the river to the old mill";
         let text = vec![clause; 14].join("; ") + ".";
-        let made = told(&[&text]);
-        assert!(made.len() > 1, "{made:?}");
-        for statement in &made {
-            assert!(tokens::count(statement) <= SIZES.max, "{statement}");
+        let clauses = statement_texts(&[&text]);
+        assert!(clauses.len() > 1, "{clauses:?}");
+        for statement in &clauses {
+            assert!(
+                tokens::count(statement) <= STATEMENT_SIZES.max,
+                "{statement}"
+            );
         }
-        assert_eq!(made.join(" "), text);
+        assert_eq!(clauses.join(" "), text);
     }
 
     #[test]
@@ -410,7 +430,11 @@ mod tests {
             ("It", "Heap", None),
             ("", "Heap", None),
         ] {
-            assert_eq!(resolved(statement, subject).as_deref(), want, "{statement}");
+            assert_eq!(
+                resolve_pronoun(statement, subject).as_deref(),
+                want,
+                "{statement}"
+            );
         }
         let headings = |of: &[&str]| {
             of.iter()
@@ -418,9 +442,9 @@ mod tests {
                 .collect::<Vec<String>>()
         };
         assert_eq!(
-            subject(&headings(&["The Heap", "3.1 Overview"])).as_deref(),
+            heading_subject(&headings(&["The Heap", "3.1 Overview"])).as_deref(),
             Some("The Heap")
         );
-        assert_eq!(subject(&headings(&["How to cook?"])), None);
+        assert_eq!(heading_subject(&headings(&["How to cook?"])), None);
     }
 }

@@ -66,7 +66,7 @@ fn sentences(topic: &str, n: usize) -> String {
         .join(" ")
 }
 
-fn shape(chunks: &[NewChunk]) -> Vec<(Level, Option<u32>, String)> {
+fn tree_summary(chunks: &[NewChunk]) -> Vec<(Level, Option<u32>, String)> {
     chunks
         .iter()
         .map(|c| {
@@ -114,7 +114,7 @@ fn a_section_that_fits_is_one_parent_with_its_subsections() {
         section(None, "Top"),
         passage(2, "Top"),
     ];
-    assert_eq!(shape(&chunks), expected);
+    assert_eq!(tree_summary(&chunks), expected);
     assert_eq!(chunks[2].record.text, "# Top\n\nLead.\n\n## Sub\n\nBody.");
 }
 
@@ -128,7 +128,7 @@ fn a_large_section_splits_at_its_subsections() {
         .heading(2, "Two")
         .prose(&sentences("two", 90));
     let chunks = chunk(&doc.parsed, &ChunkSettings::default());
-    let sections: Vec<_> = shape(&chunks)
+    let sections: Vec<_> = tree_summary(&chunks)
         .into_iter()
         .filter(|(level, ..)| *level == Level::Section)
         .collect();
@@ -331,7 +331,7 @@ fn a_page_has_a_parent_for_each_heading_of_level_two_and_no_passage_across_headi
         passage(5, "Top / Two"),
         passage(5, "Top / Two / Two more"),
     ];
-    assert_eq!(shape(&chunks), expected);
+    assert_eq!(tree_summary(&chunks), expected);
     // As a paper it is one section.
     let papers = ChunkSettings {
         mode: Chunking::Hierarchical,
@@ -379,7 +379,7 @@ fn slides_are_parents_and_those_of_like_titles_are_one() {
         ),
     ]);
     let chunks = chunk(&deck, &ChunkSettings::default());
-    let told: Vec<_> = chunks
+    let actual: Vec<_> = chunks
         .iter()
         .map(|chunk| {
             let record = &chunk.record;
@@ -391,7 +391,7 @@ fn slides_are_parents_and_those_of_like_titles_are_one() {
         })
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             (
                 Level::Section,
@@ -416,7 +416,7 @@ fn slides_are_parents_and_those_of_like_titles_are_one() {
 fn an_exchange_is_a_parent_and_a_turn_a_passage() {
     let mut doc = Writer::markdown();
     doc.parsed.kind = Kind::Chat;
-    let said = [
+    let turns = [
         ("system", "Answer in one sentence."),
         (
             "user",
@@ -431,12 +431,12 @@ fn an_exchange_is_a_parent_and_a_turn_a_passage() {
         ),
         ("assistant", "Gruyere and vacherin, half and half."),
     ];
-    for (speaker, text) in said {
+    for (speaker, text) in turns {
         let speaker = speaker.to_owned();
         doc = doc.block("", BlockKind::Turn { speaker }, text, "\n\n");
     }
     let chunks = chunk(&doc.parsed, &ChunkSettings::default());
-    let told: Vec<_> = chunks
+    let actual: Vec<_> = chunks
         .iter()
         .map(|chunk| {
             let record = &chunk.record;
@@ -445,7 +445,7 @@ fn an_exchange_is_a_parent_and_a_turn_a_passage() {
         })
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             (None, "", 9),
             (Some(0), "system", 1),
@@ -471,7 +471,7 @@ fn sentences_hang_below_their_passage_with_their_type() {
         ..ChunkSettings::default()
     };
     let chunks = chunk(&doc.parsed, &settings);
-    let told: Vec<_> = chunks
+    let actual: Vec<_> = chunks
         .iter()
         .map(|chunk| {
             (
@@ -483,7 +483,7 @@ fn sentences_hang_below_their_passage_with_their_type() {
         .collect();
     use locidb::storage::records::SentenceType::{Definition, Result};
     assert_eq!(
-        told,
+        actual,
         [
             (Level::Section, None, None),
             (Level::Paragraph, Some(0), None),
@@ -608,7 +608,7 @@ proptest! {
                 prop_assert!(record.subtree_end as usize > i + 1, "every section has a child");
             } else {
                 covered[from as usize..to as usize].fill(true);
-                prop_assert!(record.token_count <= settings.hard_tokens() + 8, "passage of {}", record.token_count);
+                prop_assert!(record.token_count <= settings.passage_tokens_max() + 8, "passage of {}", record.token_count);
                 prop_assert_eq!(record.subtree_end as usize, i + 1);
                 let parent = &chunks[record.parent.unwrap() as usize].record.location.chars;
                 prop_assert!(parent.0 <= from && to <= parent.1, "a passage lies inside its parent");

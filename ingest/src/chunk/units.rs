@@ -13,11 +13,11 @@ use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// How large units may be, in tokens.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct UnitLimits {
     /// No unit is larger.
-    pub(crate) hard: u32,
+    pub(crate) tokens_max: u32,
     /// What a unit that would be larger is cut into.
-    pub(crate) piece: u32,
+    pub(crate) split_tokens: u32,
 }
 
 /// A part of the text that chunks keep whole.
@@ -33,7 +33,7 @@ pub(crate) struct Unit {
     pub(crate) tokens: u32,
     /// Whether it announces what follows and should not be parted from it: a heading, or prose that
     /// ends in a colon.
-    pub(crate) announces: bool,
+    pub(crate) introduces_next: bool,
 }
 
 /// What a unit is.
@@ -54,7 +54,7 @@ impl Unit {
 }
 
 /// Cuts `parsed` into units. One pass over the text.
-pub(crate) fn units(parsed: &ParsedDocument, limits: Limits) -> Vec<Unit> {
+pub(crate) fn units(parsed: &ParsedDocument, limits: UnitLimits) -> Vec<Unit> {
     let mut units = Vec::new();
     for (block, range) in covering_ranges(parsed) {
         let kind = parsed.blocks.get(block).map(|b| &b.kind);
@@ -124,22 +124,25 @@ fn push(
     block: usize,
     range: Range<usize>,
     kind: UnitKind,
-    limits: Limits,
+    limits: UnitLimits,
     units: &mut Vec<Unit>,
 ) {
     let text = &parsed.text[range.clone()];
     let tokens = tokens::count(text);
-    if tokens <= limits.hard {
+    if tokens <= limits.tokens_max {
         units.push(Unit {
             range,
             block,
             kind,
             tokens,
-            announces: announces(text, kind),
+            introduces_next: introduces_next(text, kind),
         });
         return;
     }
-    for (i, piece) in cut(text, limits.piece).into_iter().enumerate() {
+    for (i, piece) in split_by_tokens(text, limits.split_tokens)
+        .into_iter()
+        .enumerate()
+    {
         let tokens = tokens::count(&text[piece.clone()]);
         let range = range.start + piece.start..range.start + piece.end;
         let kind = if i > 0 && matches!(kind, UnitKind::Heading(_)) {
@@ -152,12 +155,12 @@ fn push(
             block,
             kind,
             tokens,
-            announces: false,
+            introduces_next: false,
         });
     }
 }
 
-fn announces(text: &str, kind: UnitKind) -> bool {
+fn introduces_next(text: &str, kind: UnitKind) -> bool {
     let open = text
         .trim_end_matches(['*', '_', '`'])
         .ends_with([':', '：']);
@@ -230,13 +233,13 @@ fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
 
 /// Cuts `text` into trimmed pieces of at most `limit` tokens: after an empty line where one lies in
 /// the last quarter of a piece, else after a line, a word, or at worst a character.
-pub(crate) fn cut(text: &str, limit: u32) -> Vec<Range<usize>> {
+pub(crate) fn split_by_tokens(text: &str, limit: u32) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let mut start = 0;
     while start < text.len() {
         let end = start + fitting_len(&text[start..], limit);
         let end = if end < text.len() {
-            nicer_end(text, start, end)
+            preferred_end(text, start, end)
         } else {
             end
         };
@@ -262,7 +265,7 @@ fn fitting_len(text: &str, limit: u32) -> usize {
             return if end > 0 {
                 end
             } else {
-                characters(text, skip, limit)
+                split_characters(text, skip, limit)
             };
         }
         word = at + c.len_utf8();
@@ -271,17 +274,17 @@ fn fitting_len(text: &str, limit: u32) -> usize {
     match used + tokens::count(&text[word..]) {
         all if all <= limit => text.len(),
         _ if end > 0 => end,
-        _ => characters(text, skip, limit),
+        _ => split_characters(text, skip, limit),
     }
 }
 
 /// Where `limit` characters from `skip` on end: a character costs at most one token.
-fn characters(text: &str, skip: usize, limit: u32) -> usize {
+fn split_characters(text: &str, skip: usize, limit: u32) -> usize {
     let cut = text[skip..].char_indices().nth(limit.max(1) as usize);
     cut.map_or(text.len(), |(at, _)| skip + at)
 }
 
-fn nicer_end(text: &str, start: usize, end: usize) -> usize {
+fn preferred_end(text: &str, start: usize, end: usize) -> usize {
     let mut late = end - (end - start) / 4;
     let mut middle = start + (end - start) / 2;
     while !text.is_char_boundary(late) {
@@ -309,9 +312,9 @@ mod tests {
     }
 
     fn shown(parsed: &ParsedDocument) -> Vec<&str> {
-        let limits = Limits {
-            hard: 512,
-            piece: 256,
+        let limits = UnitLimits {
+            tokens_max: 512,
+            split_tokens: 256,
         };
         units(parsed, limits)
             .into_iter()
@@ -360,7 +363,7 @@ mod tests {
         #[test]
         fn pieces_cover_the_text_and_keep_the_limit(text in "[a-zé \n.]{0,400}", limit in 1u32..40) {
             let mut end = 0;
-            for piece in cut(&text, limit) {
+            for piece in split_by_tokens(&text, limit) {
                 prop_assert!(text[end..piece.start].trim().is_empty());
                 prop_assert!(tokens::count(&text[piece.clone()]) <= limit);
                 end = piece.end;

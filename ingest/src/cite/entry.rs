@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Reference {
     };
     let doi = doi(body);
     let found = year(body);
-    let (authors, rest) = head(body, found.clone());
+    let (authors, rest) = split_authors(body, found.clone());
     let (title, venue) = title(rest);
     Reference {
         label,
@@ -115,7 +115,7 @@ pub(super) fn year(text: &str) -> Option<Range<usize>> {
 }
 
 /// Authors, and what follows them.
-fn head(body: &str, year: Option<Range<usize>>) -> (Vec<String>, &str) {
+fn split_authors(body: &str, year: Option<Range<usize>>) -> (Vec<String>, &str) {
     // APA and the life sciences: the year stands behind the authors.
     if let Some(year) = &year {
         let before = body[..year.start].trim_end_matches(['(', ' ']);

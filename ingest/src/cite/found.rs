@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use loci_documents::{BlockKind, InText, Kind, ParsedDocument, Reference};
+use loci_documents::{BlockKind, InTextCitation, Kind, ParsedDocument, Reference};
 
 use super::entry::year;
 use super::list::begins_entry;
@@ -17,11 +17,11 @@ const CITATIONS_MAX: usize = 100_000;
 /// Bytes of the names before a year in brackets.
 const NAMES_LEN_MAX: usize = 200;
 /// Share of numbers in brackets that must be of the list, where it has no labels.
-const NUMBERED_SHARE: usize = 2;
+const NUMBERED_MAJORITY_FACTOR: usize = 2;
 
 /// The citations outside of the list of references, ascending.
-pub(super) fn citations(parsed: &ParsedDocument, list: &Range<usize>) -> Vec<InText> {
-    let works = Works::new(&parsed.references);
+pub(super) fn citations(parsed: &ParsedDocument, list: &Range<usize>) -> Vec<InTextCitation> {
+    let works = ReferenceIndex::new(&parsed.references);
     let mut found = Vec::new();
     let blocks = parsed.blocks.iter().filter(|block| {
         let is_prose = !matches!(
@@ -40,12 +40,13 @@ pub(super) fn citations(parsed: &ParsedDocument, list: &Range<usize>) -> Vec<InT
         let text = &parsed.text[block.range.clone()];
         let is_markdown = parsed.kind == Kind::Markdown;
         // The mark that a footnote begins with is its own.
-        let is_own = |one: &InText| block.kind == BlockKind::Footnote && one.range.start == 0;
+        let is_own =
+            |one: &InTextCitation| block.kind == BlockKind::Footnote && one.range.start == 0;
         let start = block.range.start;
         for one in in_text(text, &works, is_markdown) {
             if !is_own(&one) && found.len() < CITATIONS_MAX {
                 let range = start + one.range.start..start + one.range.end;
-                found.push(InText { range, ..one });
+                found.push(InTextCitation { range, ..one });
             }
         }
     }
@@ -58,25 +59,25 @@ fn begins_as_entry(text: &str) -> bool {
 }
 
 /// The entries by what a text calls them.
-struct Works {
+struct ReferenceIndex {
     /// By number or key.
     labels: HashMap<String, u32>,
     /// Whether numbers in brackets are citations.
     is_numbered: bool,
     /// By the first author's surname, folded: place, second surname, year with its letter, how many authors.
-    surnames: BTreeMap<String, Vec<Known>>,
+    surnames: BTreeMap<String, Vec<AuthorYear>>,
 }
 
-struct Known {
-    place: u32,
-    others: Vec<String>,
+struct AuthorYear {
+    reference: u32,
+    other_surnames: Vec<String>,
     year: Option<String>,
 }
 
-impl Works {
-    fn new(references: &[Reference]) -> Works {
+impl ReferenceIndex {
+    fn new(references: &[Reference]) -> ReferenceIndex {
         let mut labels = HashMap::new();
-        let mut surnames: BTreeMap<String, Vec<Known>> = BTreeMap::new();
+        let mut surnames: BTreeMap<String, Vec<AuthorYear>> = BTreeMap::new();
         for (place, reference) in (0u32..).zip(references) {
             if !reference.label.is_empty() {
                 labels.entry(reference.label.clone()).or_insert(place);
@@ -94,9 +95,9 @@ impl Works {
                 year
             });
             let year = year.or_else(|| reference.year.map(|year| year.to_string()));
-            surnames.entry(first).or_default().push(Known {
-                place,
-                others,
+            surnames.entry(first).or_default().push(AuthorYear {
+                reference: place,
+                other_surnames: others,
                 year,
             });
         }
@@ -104,8 +105,8 @@ impl Works {
             .keys()
             .filter(|label| label.parse::<u32>().is_ok())
             .count();
-        Works {
-            is_numbered: numbers * NUMBERED_SHARE > references.len(),
+        ReferenceIndex {
+            is_numbered: numbers * NUMBERED_MAJORITY_FACTOR > references.len(),
             labels,
             surnames,
         }
@@ -117,28 +118,31 @@ impl Works {
             return Vec::new();
         };
         let digits = year.get(..4).unwrap_or(year);
-        let of_year = |known: &&Known| {
+        let of_year = |known: &&AuthorYear| {
             known.year.as_deref().is_some_and(|own| {
                 own == year || own.get(..4) == Some(digits) && (own.len() == 4 || year.len() == 4)
             })
         };
-        let matching: Vec<&Known> = known.iter().filter(of_year).collect();
-        let exact: Vec<&&Known> = matching
+        let matching: Vec<&AuthorYear> = known.iter().filter(of_year).collect();
+        let exact: Vec<&&AuthorYear> = matching
             .iter()
             .filter(|known| known.year.as_deref() == Some(year))
             .collect();
-        let pick = |from: Vec<&Known>| -> Vec<u32> {
-            let with_second = |known: &&&Known| match second {
-                Some(second) => known.others.first().is_some_and(|other| other == second),
+        let pick = |from: Vec<&AuthorYear>| -> Vec<u32> {
+            let with_second = |known: &&&AuthorYear| match second {
+                Some(second) => known
+                    .other_surnames
+                    .first()
+                    .is_some_and(|other| other == second),
                 None => true,
             };
             let named: Vec<u32> = from
                 .iter()
                 .filter(with_second)
-                .map(|known| known.place)
+                .map(|known| known.reference)
                 .collect();
             if named.is_empty() {
-                from.iter().map(|known| known.place).collect()
+                from.iter().map(|known| known.reference).collect()
             } else {
                 named
             }
@@ -180,8 +184,8 @@ fn fold(word: &str) -> String {
     locidb::graph::normalise(word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
-fn in_text(text: &str, works: &Works, is_markdown: bool) -> Vec<InText> {
-    let mut found: Vec<InText> = Vec::new();
+fn in_text(text: &str, works: &ReferenceIndex, is_markdown: bool) -> Vec<InTextCitation> {
+    let mut found: Vec<InTextCitation> = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].find(['[', '(']).map(|next| at + next) {
         let is_square = text[next..].starts_with('[');
@@ -208,13 +212,13 @@ fn in_text(text: &str, works: &Works, is_markdown: bool) -> Vec<InText> {
         let lead = found.last().map_or(0, |last| last.range.end);
         let cited = match () {
             () if is_link => Vec::new(),
-            () if !group.is_empty() => vec![InText {
+            () if !group.is_empty() => vec![InTextCitation {
                 range: next..end + 1,
                 references: group,
             }],
             // `Knuth (1997)`: the names stand before the bracket.
             () => match narrative(&text[lead..next], inside, works) {
-                Some((back, references)) => vec![InText {
+                Some((back, references)) => vec![InTextCitation {
                     range: next - back..end + 1,
                     references,
                 }],
@@ -231,7 +235,7 @@ fn in_text(text: &str, works: &Works, is_markdown: bool) -> Vec<InText> {
 }
 
 /// `3, 5–7` or `Knu97`.
-fn by_label(inside: &str, works: &Works) -> Vec<u32> {
+fn by_label(inside: &str, works: &ReferenceIndex) -> Vec<u32> {
     let inside = inside.trim_start_matches('^');
     if let Some(&place) = works
         .labels
@@ -270,14 +274,19 @@ fn by_label(inside: &str, works: &Works) -> Vec<u32> {
 }
 
 /// `(Knuth, 1997; see also Liang et al., 2018a, 2019)`: each of its parts that is a citation.
-fn parenthetical(text: &str, open: usize, close: usize, works: &Works) -> Vec<InText> {
-    let mut found: Vec<InText> = Vec::new();
+fn parenthetical(
+    text: &str,
+    open: usize,
+    close: usize,
+    works: &ReferenceIndex,
+) -> Vec<InTextCitation> {
+    let mut found: Vec<InTextCitation> = Vec::new();
     let mut start = open + 1;
     for part in text[open + 1..close].split(';') {
         let references = names_and_years(part, works);
         if !references.is_empty() {
             let skipped = part.len() - part.trim_start().len();
-            found.push(InText {
+            found.push(InTextCitation {
                 range: start + skipped..start + part.trim_end().len().max(skipped),
                 references,
             });
@@ -294,7 +303,7 @@ fn parenthetical(text: &str, open: usize, close: usize, works: &Works) -> Vec<In
 }
 
 /// `see Knuth and Plass, 1981a, 1984`: the works.
-fn names_and_years(part: &str, works: &Works) -> Vec<u32> {
+fn names_and_years(part: &str, works: &ReferenceIndex) -> Vec<u32> {
     let years = years(part);
     let Some(first_year) = years.first() else {
         return Vec::new();
@@ -355,7 +364,7 @@ fn names(text: &str) -> (Option<String>, Option<String>) {
 }
 
 /// `… Knuth and Plass (1981)`: how many bytes before the bracket are its names, and the works.
-fn narrative(before: &str, inside: &str, works: &Works) -> Option<(usize, Vec<u32>)> {
+fn narrative(before: &str, inside: &str, works: &ReferenceIndex) -> Option<(usize, Vec<u32>)> {
     let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NAMES_LEN_MAX))..];
     let years = years(inside);
     let starts_with_year = years.first().is_some_and(|(at, _)| *at == 0);
@@ -372,7 +381,7 @@ fn narrative(before: &str, inside: &str, works: &Works) -> Option<(usize, Vec<u3
         None => (bare, false),
     };
     // The last word, and with `and` or `&` before it the one before that.
-    let words: Vec<(usize, &str)> = words_back(people, 6);
+    let words: Vec<(usize, &str)> = preceding_words(people, 6);
     let (last_at, last) = *words.first()?;
     let joined = words
         .get(1)
@@ -396,7 +405,7 @@ fn narrative(before: &str, inside: &str, works: &Works) -> Option<(usize, Vec<u3
 }
 
 /// The last words of a text, the last one first, with where they start.
-fn words_back(text: &str, count: usize) -> Vec<(usize, &str)> {
+fn preceding_words(text: &str, count: usize) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut end = text.len();
     while words.len() < count {

@@ -29,18 +29,18 @@ const ENTRIES_MAX: usize = 20_000;
 /// Characters of one entry.
 const ENTRY_CHARS_MAX: usize = 4_000;
 /// Blocks behind a heading that are looked at for whether the list goes on, and those of them that are no headings.
-const AHEAD_MAX: usize = 16;
-const AHEAD_PIECES_MAX: usize = 4;
+const LOOKAHEAD_BLOCKS_MAX: usize = 16;
+const LOOKAHEAD_ENTRIES_MAX: usize = 4;
 
 /// A list of references.
-pub(super) struct List {
+pub(super) struct ReferenceList {
     /// Where it stands in the text, with its heading.
     pub(super) range: Range<usize>,
     pub(super) entries: Vec<String>,
 }
 
 /// The list of a document: what stands under the last heading of such a name, or footnotes that are references.
-pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
+pub(super) fn find_reference_list(parsed: &ParsedDocument) -> Option<ReferenceList> {
     let visible = |range: Range<usize>| prose::visible(&parsed.text[range], parsed.kind);
     let opens = |at: &usize| {
         let block = &parsed.blocks[*at];
@@ -64,9 +64,11 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
     let rest = &parsed.blocks[first + 1..];
     let is_higher = |block: &Block| matches!(block.kind, BlockKind::Heading(next) if next <= level);
     let goes_on = |behind: &[Block]| {
-        let near = behind.iter().take(AHEAD_MAX);
+        let near = behind.iter().take(LOOKAHEAD_BLOCKS_MAX);
         let near = near.take_while(|block| !is_higher(block));
-        let pieces = near.filter(|block| is_piece(block)).take(AHEAD_PIECES_MAX);
+        let pieces = near
+            .filter(|block| may_be_entry(block))
+            .take(LOOKAHEAD_ENTRIES_MAX);
         let (mut entries, mut others) = (0, 0);
         for block in pieces {
             if reads_as_entry(block, &visible(block.range.clone())) {
@@ -77,7 +79,7 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         }
         entries > 0 && entries >= others
     };
-    let first_piece = rest.iter().position(is_piece).unwrap_or(rest.len());
+    let first_piece = rest.iter().position(may_be_entry).unwrap_or(rest.len());
     let ends = |at: &usize| {
         let block = &rest[*at];
         let is_heading = matches!(block.kind, BlockKind::Heading(_));
@@ -86,7 +88,7 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
             || is_heading
                 && *at > first_piece
                 && is_appendix(&title())
-                && !is_entry_as_heading(&title())
+                && !is_entry_misread_as_heading(&title())
                 && !goes_on(&rest[at + 1..])
     };
     let end = (0..rest.len()).find(ends).unwrap_or(rest.len());
@@ -95,7 +97,8 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         .map_or(parsed.text.len(), |next| next.range.start);
     let pieces = rest[..end].iter().filter(|block| {
         let is_heading = matches!(block.kind, BlockKind::Heading(_));
-        is_piece(block) || is_heading && is_entry_as_heading(&visible(block.range.clone()))
+        may_be_entry(block)
+            || is_heading && is_entry_misread_as_heading(&visible(block.range.clone()))
     });
     let mut lines = Vec::new();
     for block in pieces {
@@ -109,14 +112,14 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
             block.range.start
         };
         lines.extend(
-            split(&visible(from..block.range.end))
+            split_entries(&visible(from..block.range.end))
                 .into_iter()
                 .map(|line| (line, alone)),
         );
     }
-    let entries = join(lines);
+    let entries = merge_entries(lines);
     let range = parsed.blocks[first].range.start..stop;
-    (!entries.is_empty()).then_some(List { range, entries })
+    (!entries.is_empty()).then_some(ReferenceList { range, entries })
 }
 
 /// `Appendix`, `A Proofs`, `B. Data`, `Supplementary material`: what stands behind a list, however its heading is set.
@@ -131,7 +134,7 @@ fn is_appendix(title: &str) -> bool {
 }
 
 /// Whether a block may be one of a list's entries or a part of one.
-fn is_piece(block: &Block) -> bool {
+fn may_be_entry(block: &Block) -> bool {
     !matches!(block.kind, BlockKind::Heading(_) | BlockKind::Footnote)
 }
 
@@ -139,18 +142,18 @@ fn is_piece(block: &Block) -> bool {
 fn reads_as_entry(block: &Block, text: &str) -> bool {
     let is_item = block.kind == BlockKind::ListItem;
     let begins = is_item || begins_entry(text) || label(text).is_some();
-    matches!(block.kind, BlockKind::Reference(_)) || begins && year(&shortened(text)).is_some()
+    matches!(block.kind, BlockKind::Reference(_)) || begins && year(&truncate_entry(text)).is_some()
 }
 
 /// `A. Einstein, On the electrodynamics of moving bodies, 1905.`: an entry that was taken for a heading.
-fn is_entry_as_heading(title: &str) -> bool {
+fn is_entry_misread_as_heading(title: &str) -> bool {
     let is_parted = title.contains(',') || title.ends_with('.');
-    is_parted && begins_entry(title) && year(&shortened(title)).is_some()
+    is_parted && begins_entry(title) && year(&truncate_entry(title)).is_some()
 }
 
 /// A block may hold several entries where each begins with the next number in brackets.
-fn split(text: &str) -> Vec<String> {
-    let Some(Label {
+fn split_entries(text: &str) -> Vec<String> {
+    let Some(BracketNumber {
         number: mut last, ..
     }) = bracketed(text)
     else {
@@ -170,25 +173,25 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// What is looked at of an entry.
-fn shortened(entry: &str) -> String {
+fn truncate_entry(entry: &str) -> String {
     entry.chars().take(ENTRY_CHARS_MAX).collect()
 }
 
-struct Label {
+struct BracketNumber {
     number: u32,
 }
 
 /// `[12] …`
-fn bracketed(text: &str) -> Option<Label> {
+fn bracketed(text: &str) -> Option<BracketNumber> {
     let inside = text.strip_prefix('[')?;
     let inside = inside[..inside.floor_char_boundary(12)].split_once(']')?.0;
     let number = inside.trim().parse().ok()?;
-    Some(Label { number })
+    Some(BracketNumber { number })
 }
 
 /// Puts together what a page or column break, or a line's end, has parted. `alone`: pieces that are entries by their
 /// format.
-fn join(lines: Vec<(String, bool)>) -> Vec<String> {
+fn merge_entries(lines: Vec<(String, bool)>) -> Vec<String> {
     let labelled = lines
         .iter()
         .filter(|(line, _)| label(line).is_some())
@@ -204,7 +207,7 @@ fn join(lines: Vec<(String, bool)>) -> Vec<String> {
             None => true,
             Some(_) if by_label => label(&line).is_some(),
             Some(_) if alone => true,
-            Some(last) => begins_entry(&line) && is_whole(last),
+            Some(last) => begins_entry(&line) && is_complete(last),
         };
         match entries.last_mut() {
             Some(last) if !begins => {
@@ -213,7 +216,7 @@ fn join(lines: Vec<(String, bool)>) -> Vec<String> {
                     last.push_str(&line);
                 }
             }
-            _ => entries.push(shortened(&line)),
+            _ => entries.push(truncate_entry(&line)),
         }
         if entries.len() == ENTRIES_MAX {
             break;
@@ -223,7 +226,7 @@ fn join(lines: Vec<(String, bool)>) -> Vec<String> {
 }
 
 /// Whether an entry has all that one has: a year, and an end.
-fn is_whole(entry: &str) -> bool {
+fn is_complete(entry: &str) -> bool {
     let open =
         entry.trim_end().ends_with([',', '&', '-', '–', ':']) || entry.trim_end().ends_with(" and");
     year(entry).is_some() && !open
@@ -274,20 +277,20 @@ pub(super) fn begins_entry(line: &str) -> bool {
 }
 
 /// Footnotes of which most are references.
-fn footnotes(parsed: &ParsedDocument) -> Option<List> {
+fn footnotes(parsed: &ParsedDocument) -> Option<ReferenceList> {
     let notes = parsed
         .blocks
         .iter()
         .filter(|block| block.kind == BlockKind::Footnote);
     let notes: Vec<String> = notes
         .map(|block| prose::visible(&parsed.text[block.range.clone()], parsed.kind))
-        .map(|note| shortened(&note))
+        .map(|note| truncate_entry(&note))
         .take(ENTRIES_MAX)
         .collect();
     let is_reference =
         |note: &&String| year(note).is_some() && label(note).is_some() && note.contains([',', '.']);
     let references = notes.iter().filter(is_reference).count();
-    (references >= 2 && references * 2 > notes.len()).then_some(List {
+    (references >= 2 && references * 2 > notes.len()).then_some(ReferenceList {
         range: parsed.text.len()..parsed.text.len(),
         entries: notes,
     })
@@ -298,7 +301,7 @@ mod tests {
     use super::*;
 
     fn joined(lines: &[&str]) -> Vec<String> {
-        join(lines.iter().map(|&line| (line.to_owned(), false)).collect())
+        merge_entries(lines.iter().map(|&line| (line.to_owned(), false)).collect())
     }
 
     #[test]
@@ -325,7 +328,7 @@ mod tests {
         ];
         assert_eq!(joined(&numbered).len(), 2);
         assert_eq!(
-            split("[1] One. [2] Two [7] of 2001. [3] Three."),
+            split_entries("[1] One. [2] Two [7] of 2001. [3] Three."),
             ["[1] One.", "[2] Two [7] of 2001.", "[3] Three."]
         );
     }

@@ -21,7 +21,7 @@ use locidb::{NewChunk, NewCitation, NewReference};
 use crate::chunk::positions::Positions;
 use crate::prose;
 use crate::sentences;
-use loci_documents::{InText, ParsedDocument};
+use loci_documents::{InTextCitation, ParsedDocument};
 
 /// Characters of a sentence around a citation that are kept.
 const CONTEXT_CHARS_MAX: usize = 600;
@@ -32,7 +32,7 @@ const CONTEXT_CHARS_MAX: usize = 600;
 pub fn link(parsed: &mut ParsedDocument) {
     let mut list_range = parsed.text.len()..parsed.text.len();
     if parsed.references.is_empty() {
-        let Some(list) = list::find(parsed) else {
+        let Some(list) = list::find_reference_list(parsed) else {
             return;
         };
         list_range = list.range;
@@ -65,14 +65,14 @@ pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitatio
         return Vec::new();
     }
     let positions = Positions::new(&parsed.text);
-    let homes = Homes::new(&positions, chunks);
-    let mut made = Vec::new();
-    let mut sentences = Sentences::new(parsed);
+    let homes = ChunkLocator::new(&positions, chunks);
+    let mut linked = Vec::new();
+    let mut sentences = SentenceLocator::new(parsed);
     for citation in &parsed.citations {
-        let Some(chunk) = homes.find(citation.range.start) else {
+        let Some(chunk) = homes.chunk_at(citation.range.start) else {
             continue;
         };
-        let sentence = sentences.around(&citation.range);
+        let sentence = sentences.sentence_at(&citation.range);
         let context = prose::visible(&parsed.text[sentence.clone()], parsed.kind);
         let intent = intent(&context);
         let narrative = is_narrative(parsed, citation, &sentence);
@@ -80,7 +80,7 @@ pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitatio
             1 => 1.0,
             _ => 0.9,
         };
-        made.extend(citation.references.iter().map(|&reference| NewCitation {
+        linked.extend(citation.references.iter().map(|&reference| NewCitation {
             chunk,
             reference,
             text: parsed.text[citation.range.clone()].to_owned(),
@@ -91,11 +91,11 @@ pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitatio
             created_at_ms: 0,
         }));
     }
-    made
+    linked
 }
 
 /// Which chunk has a place of the text.
-struct Homes<'p> {
+struct ChunkLocator<'p> {
     positions: &'p Positions<'p>,
     /// First and end character, and place, of the deepest chunks, by where they end.
     leaves: Vec<(u64, u64, u32)>,
@@ -104,10 +104,10 @@ struct Homes<'p> {
 }
 
 /// Chunks that are looked at for a place that no deepest chunk has: a heading, a table beside sentences.
-const AROUND_MAX: usize = 256;
+const SCAN_CHUNKS_MAX: usize = 256;
 
-impl<'p> Homes<'p> {
-    fn new(positions: &'p Positions<'p>, chunks: &[NewChunk]) -> Homes<'p> {
+impl<'p> ChunkLocator<'p> {
+    fn new(positions: &'p Positions<'p>, chunks: &[NewChunk]) -> ChunkLocator<'p> {
         let place = |(place, chunk): (u32, &NewChunk)| {
             let (from, to) = chunk.record.location.chars;
             (from, to, place)
@@ -118,10 +118,12 @@ impl<'p> Homes<'p> {
         let leaves = (0u32..).zip(chunks).filter(is_leaf);
         let mut leaves: Vec<_> = leaves.map(place).collect();
         leaves.sort_by_key(|leaf| (leaf.1, leaf.0));
-        let told = |chunk: &&NewChunk| chunk.record.level != Level::Summary;
-        let all = (0u32..).zip(chunks).filter(|(_, chunk)| told(chunk));
+        let is_not_summary = |chunk: &&NewChunk| chunk.record.level != Level::Summary;
+        let all = (0u32..)
+            .zip(chunks)
+            .filter(|(_, chunk)| is_not_summary(chunk));
         let all = all.map(place).collect();
-        Homes {
+        ChunkLocator {
             positions,
             leaves,
             all,
@@ -129,14 +131,14 @@ impl<'p> Homes<'p> {
     }
 
     /// A passage repeats the end of the one before: the first that has the place is its home.
-    fn find(&self, at: usize) -> Option<u32> {
+    fn chunk_at(&self, at: usize) -> Option<u32> {
         let at = self.positions.chars_before(at);
         let first = self.leaves.partition_point(|leaf| leaf.1 <= at);
-        let mut near = self.leaves[first..].iter().take(AROUND_MAX);
+        let mut near = self.leaves[first..].iter().take(SCAN_CHUNKS_MAX);
         let home = near.find(|leaf| leaf.0 <= at);
         home.or_else(|| {
             let end = self.all.partition_point(|chunk| chunk.0 <= at);
-            let mut near = self.all[..end].iter().rev().take(AROUND_MAX);
+            let mut near = self.all[..end].iter().rev().take(SCAN_CHUNKS_MAX);
             near.find(|chunk| chunk.1 > at)
         })
         .map(|home| home.2)
@@ -144,15 +146,15 @@ impl<'p> Homes<'p> {
 }
 
 /// The sentences around citations, which ascend: those of a block are read once.
-struct Sentences<'p> {
+struct SentenceLocator<'p> {
     parsed: &'p ParsedDocument,
     block: Range<usize>,
     spans: Vec<Range<usize>>,
 }
 
-impl<'p> Sentences<'p> {
-    fn new(parsed: &'p ParsedDocument) -> Sentences<'p> {
-        Sentences {
+impl<'p> SentenceLocator<'p> {
+    fn new(parsed: &'p ParsedDocument) -> SentenceLocator<'p> {
+        SentenceLocator {
             parsed,
             block: 0..0,
             spans: Vec::new(),
@@ -160,9 +162,9 @@ impl<'p> Sentences<'p> {
     }
 
     /// The sentence that a range stands in; of a long one what is near.
-    fn around(&mut self, range: &Range<usize>) -> Range<usize> {
+    fn sentence_at(&mut self, range: &Range<usize>) -> Range<usize> {
         if !self.block.contains(&range.start) {
-            self.read(range.start);
+            self.load_block(range.start);
         }
         let at = self.spans.partition_point(|span| span.end <= range.start);
         let span = self
@@ -180,7 +182,7 @@ impl<'p> Sentences<'p> {
         }
     }
 
-    fn read(&mut self, at: usize) {
+    fn load_block(&mut self, at: usize) {
         let blocks = &self.parsed.blocks;
         let first = blocks.partition_point(|block| block.range.end <= at);
         let block = blocks.get(first).map(|block| block.range.clone());
@@ -195,7 +197,11 @@ impl<'p> Sentences<'p> {
 }
 
 /// Whether the sentence says something of the work, rather than naming it in brackets.
-fn is_narrative(parsed: &ParsedDocument, citation: &InText, sentence: &Range<usize>) -> bool {
+fn is_narrative(
+    parsed: &ParsedDocument,
+    citation: &InTextCitation,
+    sentence: &Range<usize>,
+) -> bool {
     let text = &parsed.text[citation.range.clone()];
     let opens = citation.range.start.saturating_sub(sentence.start) < 4;
     let names = text.starts_with(char::is_alphabetic);

@@ -24,7 +24,7 @@ fn paper(blocks: &[(BlockKind, &str)]) -> ParsedDocument {
     parsed
 }
 
-fn told(parsed: &ParsedDocument) -> Vec<(&str, &[u32])> {
+fn cited(parsed: &ParsedDocument) -> Vec<(&str, &[u32])> {
     let citations = parsed.citations.iter();
     citations
         .map(|one| (&parsed.text[one.range.clone()], &one.references[..]))
@@ -54,7 +54,7 @@ fn works_are_cited_by_author_and_year() {
     let parsed = paper(&blocks);
     assert_eq!(parsed.references.len(), 5);
     assert_eq!(
-        told(&parsed),
+        cited(&parsed),
         [
             ("(Bezanson et al., 2017)", &[0][..]),
             ("see Knuth, 1997", &[1]),
@@ -77,7 +77,7 @@ fn works_are_cited_by_number() {
     blocks.extend(entries.iter().map(|entry| (Paragraph, &entry[..])));
     let parsed = paper(&blocks);
     assert_eq!(
-        told(&parsed),
+        cited(&parsed),
         [
             ("[1]", &[0][..]),
             ("[2, 4–6]", &[1, 3, 4, 5]),
@@ -112,7 +112,7 @@ fn appendices_behind_the_list_cite_it() {
         ]);
         assert_eq!(parsed.references.len(), 2);
         assert_eq!(
-            told(&parsed),
+            cited(&parsed),
             [("[1]", &[0][..]), ("[2]", &[1]), ("[1, 2]", &[0, 1])]
         );
     }
@@ -126,7 +126,7 @@ fn a_list_goes_on_behind_headings_that_only_look_like_those_of_appendices() {
         "Lamport, L. (1994). A System. Addison.",
         "Plass, M. (1981). Optimal Pagination. Stanford.",
     ];
-    let taken = "A. Einstein, On Moving Bodies, 1905.";
+    let entry_as_heading = "A. Einstein, On Moving Bodies, 1905.";
     let cases: &[(&str, &[(u8, &str)], usize)] = &[
         (
             "subheadings above entries",
@@ -161,10 +161,14 @@ fn a_list_goes_on_behind_headings_that_only_look_like_those_of_appendices() {
         ),
         (
             "an entry",
-            &[(0, entries[0]), (2, taken), (0, entries[1])],
+            &[(0, entries[0]), (2, entry_as_heading), (0, entries[1])],
             3,
         ),
-        ("an entry at the end", &[(0, entries[0]), (2, taken)], 2),
+        (
+            "an entry at the end",
+            &[(0, entries[0]), (2, entry_as_heading)],
+            2,
+        ),
         (
             "proofs",
             &[
@@ -204,7 +208,7 @@ fn footnotes_that_are_references_are_cited_by_their_marks() {
         (Footnote, "[^1]: Knuth, D. (1997). Trees. Forest Press."),
         (Footnote, "[^2]: Plass, M. (1981). Lines. Software 11."),
     ]);
-    assert_eq!(told(&parsed), [("[^1]", &[0][..]), ("[^2]", &[1])]);
+    assert_eq!(cited(&parsed), [("[^1]", &[0][..]), ("[^2]", &[1])]);
 }
 
 #[test]
@@ -225,18 +229,20 @@ fn citations_are_stored_with_their_chunk_context_and_intent() {
             ..ChunkSettings::default()
         };
         let chunks = chunk(&parsed, &settings);
-        let made = citations(&parsed, &chunks);
-        assert_eq!(made.len(), 2);
+        let stored = citations(&parsed, &chunks);
+        assert_eq!(stored.len(), 2);
         assert_eq!(
-            (made[0].reference, made[0].intent, made[0].claim),
+            (stored[0].reference, stored[0].intent, stored[0].claim),
             (1, Intent::Contradicts, true)
         );
         assert_eq!(
-            (made[1].reference, made[1].intent, made[1].claim),
+            (stored[1].reference, stored[1].intent, stored[1].claim),
             (0, Intent::Background, false)
         );
-        assert!(made[0].context.starts_with("In contrast") && made[0].context.ends_with("sea."));
-        for citation in made {
+        assert!(
+            stored[0].context.starts_with("In contrast") && stored[0].context.ends_with("sea.")
+        );
+        for citation in stored {
             let chunk = &chunks[citation.chunk as usize].record;
             assert!(chunk.text.contains(&citation.text));
             assert_eq!(

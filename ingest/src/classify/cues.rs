@@ -1,7 +1,7 @@
 //! What is counted in a passage: each cue a name and a number in 0..=1.
 
 use super::passage::{self, Passage, Sentence};
-use super::phrases::{DEFINITIONS, EXAMPLES, List, SUPPOSING, THEOREMS};
+use super::phrases::{DEFINITIONS, EXAMPLES, PhraseList, SUPPOSING, THEOREMS};
 
 /// How many cues there are.
 pub const COUNT: usize = CUES.len();
@@ -21,119 +21,141 @@ pub fn names() -> [&'static str; COUNT] {
 const CUES: [Cue; 39] = [
     ("always", |_| 1.0),
     // Headings.
-    ("heading: example", |p| heads(p, EXAMPLES)),
-    ("heading: definition", |p| heads(p, DEFINITIONS)),
+    ("heading: example", |p| heading_score(p, EXAMPLES)),
+    ("heading: definition", |p| heading_score(p, DEFINITIONS)),
     ("heading: code", |p| {
-        heads(p, &["code", "implementation", "api"])
+        heading_score(p, &["code", "implementation", "api"])
     }),
     ("heading: what is", |p| {
-        truth(p.heading.starts_with("what is ") || p.heading.starts_with("what are "))
+        bool_score(p.heading.starts_with("what is ") || p.heading.starts_with("what are "))
     }),
-    ("opens a section", |p| truth(p.is_headed)),
-    ("says its heading", says_heading),
-    ("follows code", |p| truth(p.follows_code)),
-    ("no prose", |p| truth(p.sentences.is_empty())),
+    ("opens a section", |p| bool_score(p.is_headed)),
+    ("says its heading", heading_repetition),
+    ("follows code", |p| bool_score(p.follows_code)),
+    ("no prose", |p| bool_score(p.sentences.is_empty())),
     // Makeup.
-    ("has code", |p| truth(p.tokens.code > 0)),
-    ("code", |p| part(p, p.tokens.code)),
-    ("tables", |p| part(p, p.tokens.tables)),
+    ("has code", |p| bool_score(p.tokens.code > 0)),
+    ("code", |p| token_fraction(p, p.tokens.code)),
+    ("tables", |p| token_fraction(p, p.tokens.tables)),
     ("words a sentence", |p| {
-        words(p) as f32 / p.sentences.len().max(1) as f32 / 40.0
+        word_count(p) as f32 / p.sentences.len().max(1) as f32 / 40.0
     }),
     // The first sentence.
-    ("first: defines", |p| first(p, defines)),
+    ("first: defines", |p| first_sentence_score(p, defines)),
     ("first: example", |p| {
-        first(p, |s| s.has(List::Exemplifying) || s.opens_with(SUPPOSING))
+        first_sentence_score(p, |s| {
+            s.has(PhraseList::Exemplifying) || s.opens_with(SUPPOSING)
+        })
     }),
     ("first: labelled concept", |p| {
-        first(p, |s| s.is_labelled(THEOREMS))
+        first_sentence_score(p, |s| s.is_labelled(THEOREMS))
     }),
     ("first: labelled example", |p| {
-        first(p, |s| s.is_labelled(EXAMPLES))
+        first_sentence_score(p, |s| s.is_labelled(EXAMPLES))
     }),
     // Sentences.
-    ("defines", |p| share(p, defines)),
-    ("example", |p| share(p, |s| s.has(List::Exemplifying))),
-    ("supposes", |p| share(p, |s| s.opens_with(SUPPOSING))),
-    ("shows", |p| share(p, |s| s.has(List::Showing))),
-    ("we", |p| share(p, |s| s.has(List::We))),
-    ("you", |p| share(p, |s| s.has(List::You))),
-    ("must", |p| share(p, |s| s.has(List::Must))),
-    ("can", |p| share(p, |s| s.has(List::Enabling))),
-    ("was", |p| share(p, |s| s.has(List::Past))),
-    ("notions", |p| share(p, |s| s.has(List::Notions))),
+    ("defines", |p| sentence_fraction(p, defines)),
+    ("example", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Exemplifying))
+    }),
+    ("supposes", |p| {
+        sentence_fraction(p, |s| s.opens_with(SUPPOSING))
+    }),
+    ("shows", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Showing))
+    }),
+    ("we", |p| sentence_fraction(p, |s| s.has(PhraseList::We))),
+    ("you", |p| sentence_fraction(p, |s| s.has(PhraseList::You))),
+    ("must", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Must))
+    }),
+    ("can", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Enabling))
+    }),
+    ("was", |p| sentence_fraction(p, |s| s.has(PhraseList::Past))),
+    ("notions", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Notions))
+    }),
     ("generic subject", |p| {
-        share(p, |s| {
+        sentence_fraction(p, |s| {
             s.opens_with(&["a", "an", "each", "every", "any", "most", "many"])
         })
     }),
-    ("in general", |p| share(p, |s| s.has(List::Generalising))),
-    ("of itself", |p| share(p, |s| s.has(List::OfItself))),
-    ("available", |p| share(p, |s| s.has(List::Offering))),
+    ("in general", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Generalising))
+    }),
+    ("of itself", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::OfItself))
+    }),
+    ("available", |p| {
+        sentence_fraction(p, |s| s.has(PhraseList::Offering))
+    }),
     ("opens in small letters", |p| {
-        share(p, |s| s.visible.starts_with(char::is_lowercase))
+        sentence_fraction(p, |s| s.visible.starts_with(char::is_lowercase))
     }),
     ("quotes", |p| {
-        share(p, |s| s.visible.contains(['“', '"', '‘']))
+        sentence_fraction(p, |s| s.visible.contains(['“', '"', '‘']))
     }),
-    ("places in code", |p| share(p, names_source_file)),
-    ("bibliography", |p| share(p, cites)),
+    ("places in code", |p| {
+        sentence_fraction(p, names_source_file)
+    }),
+    ("bibliography", |p| sentence_fraction(p, cites)),
     // Words.
-    ("long words", |p| rate(p, |w| w.len() > 8)),
-    ("identifiers", |p| rate(p, is_identifier)),
+    ("long words", |p| word_rate(p, |w| w.len() > 8)),
+    ("identifiers", |p| word_rate(p, is_identifier)),
     ("numbers", |p| {
-        rate(p, |w| w.starts_with(|c: char| c.is_ascii_digit()))
+        word_rate(p, |w| w.starts_with(|c: char| c.is_ascii_digit()))
     }),
-    ("names", inner_names),
+    ("names", name_rate),
 ];
 
-fn truth(of: bool) -> f32 {
+fn bool_score(of: bool) -> f32 {
     f32::from(u8::from(of))
 }
 
 /// Whether its innermost heading has one of these words or phrases.
-fn heads(passage: &Passage, phrases: &[&str]) -> f32 {
+fn heading_score(passage: &Passage, phrases: &[&str]) -> f32 {
     let words = passage::words(&passage.heading);
-    truth(
+    bool_score(
         phrases
             .iter()
             .any(|phrase| words.contains(&format!(" {phrase} "))),
     )
 }
 
-fn part(passage: &Passage, tokens: u32) -> f32 {
+fn token_fraction(passage: &Passage, tokens: u32) -> f32 {
     tokens as f32 / passage.tokens.all.max(1) as f32
 }
 
-fn words(passage: &Passage) -> usize {
+fn word_count(passage: &Passage) -> usize {
     passage.sentences.iter().map(Sentence::word_count).sum()
 }
 
-fn first(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f32 {
-    truth(passage.sentences.first().is_some_and(is))
+fn first_sentence_score(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f32 {
+    bool_score(passage.sentences.first().is_some_and(is))
 }
 
 /// The share of its sentences of which something holds. Of two or three sentences one may be chance.
-fn share(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f32 {
+fn sentence_fraction(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f32 {
     let count = passage.sentences.iter().filter(|s| is(s)).count();
     count as f32 / passage.sentences.len().max(3) as f32
 }
 
 /// Of how many words in five something holds.
-fn rate(passage: &Passage, is: impl Fn(&str) -> bool) -> f32 {
+fn word_rate(passage: &Passage, is: impl Fn(&str) -> bool) -> f32 {
     let words = |s| Sentence::visible_words(s);
-    rate_of(passage.sentences.iter().flat_map(words), is)
+    rate_among(passage.sentences.iter().flat_map(words), is)
 }
 
 /// Capitalised words that open no sentence.
-fn inner_names(passage: &Passage) -> f32 {
+fn name_rate(passage: &Passage) -> f32 {
     let words = |s| Sentence::visible_words(s).skip(1);
-    rate_of(passage.sentences.iter().flat_map(words), |word| {
+    rate_among(passage.sentences.iter().flat_map(words), |word| {
         word.starts_with(char::is_uppercase)
     })
 }
 
-fn rate_of<'a>(words: impl Iterator<Item = &'a str>, is: impl Fn(&str) -> bool) -> f32 {
+fn rate_among<'a>(words: impl Iterator<Item = &'a str>, is: impl Fn(&str) -> bool) -> f32 {
     let (mut count, mut all) = (0u32, 0u32);
     for word in words {
         all += 1;
@@ -145,11 +167,11 @@ fn rate_of<'a>(words: impl Iterator<Item = &'a str>, is: impl Fn(&str) -> bool) 
 
 /// Whether a sentence defines: by a phrase, by a name that it gives, or as "X is a Y".
 pub(super) fn defines(sentence: &Sentence) -> bool {
-    sentence.has(List::Defining) || gives_name(sentence) || states_what_is(sentence)
+    sentence.has(PhraseList::Defining) || introduces_name(sentence) || states_what_is(sentence)
 }
 
 /// Whether something "is called X": a name, not a call of a function.
-fn gives_name(sentence: &Sentence) -> bool {
+fn introduces_name(sentence: &Sentence) -> bool {
     let mut words = sentence.words.split_whitespace();
     while let Some(word) = words.next() {
         if !matches!(word, "is" | "are" | "often" | "sometimes" | "also" | "we") {
@@ -202,17 +224,17 @@ fn is_identifier(word: &str) -> bool {
 }
 
 /// How much of its heading the first sentence says again.
-fn says_heading(passage: &Passage) -> f32 {
+fn heading_repetition(passage: &Passage) -> f32 {
     let Some(first) = passage.sentences.first().filter(|_| passage.is_headed) else {
         return 0.0;
     };
     let heading = passage.heading.split(|c: char| !c.is_alphanumeric());
-    let told: Vec<&str> = heading
+    let heading_words: Vec<&str> = heading
         .filter(|w| {
             w.len() > 2 && w.starts_with(char::is_alphabetic) && !crate::lexicon::is_stop(w)
         })
         .collect();
-    let said = told
+    let repeated = heading_words
         .iter()
         .filter(|w| {
             first
@@ -220,7 +242,7 @@ fn says_heading(passage: &Passage) -> f32 {
                 .contains(&format!(" {}", &w.trim_end_matches('s')))
         })
         .count();
-    said as f32 / told.len().max(1) as f32
+    repeated as f32 / heading_words.len().max(1) as f32
 }
 
 /// `(kernel/vm.c:54)`.
@@ -240,14 +262,16 @@ fn names_source_file(sentence: &Sentence) -> bool {
 
 /// `doi:10.1`, `ISBN`, `11 U.S.C. § 110`, `pp. 3-5`.
 fn cites(sentence: &Sentence) -> bool {
-    sentence.has(List::Citing) || sentence.lower.contains('§') || sentence.lower.contains("http")
+    sentence.has(PhraseList::Citing)
+        || sentence.lower.contains('§')
+        || sentence.lower.contains("http")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(cue: &str, heading: &str, text: &str) -> f32 {
+    fn cue_value(cue: &str, heading: &str, text: &str) -> f32 {
         let at = names().iter().position(|name| *name == cue);
         cues(&Passage::plain(heading, text))[at.expect("a cue of that name")]
     }
@@ -288,25 +312,29 @@ mod tests {
         ];
         for (cue, heading, text) in cases {
             assert!(
-                found(cue, heading, text) > 0.0,
+                cue_value(cue, heading, text) > 0.0,
                 "{cue} of {heading:?} / {text:?}"
             );
-            assert_eq!(found(cue, "Cows", "Grass grows. Cows graze."), 0.0, "{cue}");
+            assert_eq!(
+                cue_value(cue, "Cows", "Grass grows. Cows graze."),
+                0.0,
+                "{cue}"
+            );
         }
     }
 
     #[test]
     fn a_heading_is_said_again_by_the_sentence_behind_it() {
-        let said = |text| {
+        let score = |text| {
             let headed = Passage {
                 is_headed: true,
                 ..Passage::plain("2.1 Page tables", text)
             };
-            says_heading(&headed)
+            heading_repetition(&headed)
         };
-        assert_eq!(said("A page table maps addresses."), 1.0);
-        assert_eq!(said("Each page has an owner."), 0.5);
-        assert_eq!(said("Cows graze."), 0.0);
+        assert_eq!(score("A page table maps addresses."), 1.0);
+        assert_eq!(score("Each page has an owner."), 0.5);
+        assert_eq!(score("Cows graze."), 0.0);
     }
 
     #[test]
@@ -317,7 +345,11 @@ mod tests {
             ("It is called from the kernel.", false),
         ] {
             let passage = Passage::plain("", text);
-            assert_eq!(passage.sentences.iter().any(gives_name), names, "{text}");
+            assert_eq!(
+                passage.sentences.iter().any(introduces_name),
+                names,
+                "{text}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use loci_documents::{Block, BlockKind, Kind, ParsedDocument};
 
-use super::phrases::{List, Lists};
+use super::phrases::{PhraseList, PhraseListSet};
 use crate::{prose, sentences, tokens};
 
 /// A run of a document, read for what it is for.
@@ -17,14 +17,14 @@ pub struct Passage {
     /// Whether a heading opens it.
     pub(super) is_headed: bool,
     /// Tokens of all its blocks.
-    pub(super) tokens: Makeup,
+    pub(super) tokens: TokenCounts,
     /// Whether code stands right before it.
     pub(super) follows_code: bool,
 }
 
 /// Tokens by what they stand in.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Makeup {
+pub(super) struct TokenCounts {
     pub(super) all: u32,
     pub(super) code: u32,
     pub(super) tables: u32,
@@ -41,7 +41,7 @@ pub(super) struct Sentence {
     pub(super) words: String,
     /// Where in `words` it opens, behind a label such as `3.` or `(b)`.
     opening: usize,
-    lists: Lists,
+    lists: PhraseListSet,
 }
 
 impl Sentence {
@@ -51,7 +51,7 @@ impl Sentence {
         let label = words(&lower[..lower.len() - unlabelled.len()]);
         let words = words(&lower);
         Sentence {
-            lists: Lists::of(&words),
+            lists: PhraseListSet::from_words(&words),
             words,
             opening: label.len() - 1,
             visible,
@@ -60,7 +60,7 @@ impl Sentence {
     }
 
     /// Whether it has a phrase of a list.
-    pub(super) fn has(&self, list: List) -> bool {
+    pub(super) fn has(&self, list: PhraseList) -> bool {
         self.lists.has(list)
     }
 
@@ -74,7 +74,7 @@ impl Sentence {
     }
 
     /// Whether it is a question.
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn is_question(&self) -> bool {
         self.lower
             .trim_end_matches(['"', '”', ')', '*'])
             .ends_with('?')
@@ -127,7 +127,11 @@ fn after_label(sentence: &str) -> &str {
 
 impl Passage {
     /// The bytes `range` of a document's text, under a heading, given without markup.
-    pub fn of(parsed: &ParsedDocument, range: Range<usize>, heading: Option<&str>) -> Passage {
+    pub fn from_range(
+        parsed: &ParsedDocument,
+        range: Range<usize>,
+        heading: Option<&str>,
+    ) -> Passage {
         let mut passage = Passage {
             heading: heading.map(str::to_lowercase).unwrap_or_default(),
             ..Passage::default()
@@ -142,7 +146,7 @@ impl Passage {
         let before = blocks.get(..first).and_then(<[Block]>::last);
         passage.follows_code = before.is_some_and(|block| matches!(block.kind, BlockKind::Code(_)));
         if blocks.is_empty() {
-            passage.read(&parsed.text[range], parsed.kind);
+            passage.add_prose(&parsed.text[range], parsed.kind);
         }
         passage
     }
@@ -154,7 +158,7 @@ impl Passage {
             text: text.to_owned(),
             ..ParsedDocument::default()
         };
-        Passage::of(&parsed, 0..text.len(), Some(heading))
+        Passage::from_range(&parsed, 0..text.len(), Some(heading))
     }
 
     fn add(&mut self, parsed: &ParsedDocument, block: &Block, range: Range<usize>) {
@@ -168,11 +172,11 @@ impl Passage {
             BlockKind::Code(_) | BlockKind::Definition { .. } => self.tokens.code += size,
             BlockKind::Table => self.tokens.tables += size,
             BlockKind::Equation | BlockKind::Figure => {}
-            _ => self.read(text, parsed.kind),
+            _ => self.add_prose(text, parsed.kind),
         }
     }
 
-    fn read(&mut self, text: &str, kind: Kind) {
+    fn add_prose(&mut self, text: &str, kind: Kind) {
         // Comments of a source file are read by what they document, not as prose.
         if kind.is_code() {
             return;
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn words_are_told_without_punctuation_and_whatever_the_apostrophe() {
         assert_eq!(sentence("Say (it): so.").words, " say it so ");
-        assert!(sentence("Now let’s go on.").has(List::We));
+        assert!(sentence("Now let’s go on.").has(PhraseList::We));
     }
 
     #[test]
@@ -243,13 +247,13 @@ mod tests {
             ],
             ..ParsedDocument::default()
         };
-        let prose = Passage::of(&parsed, 11..27, Some("Sums"));
+        let prose = Passage::from_range(&parsed, 11..27, Some("Sums"));
         assert!(prose.is_headed && prose.follows_code);
         assert_eq!((prose.sentences.len(), prose.tokens.code), (1, 0));
         assert_eq!(prose.heading, "sums");
-        let both = Passage::of(&parsed, 16..38, None);
+        let both = Passage::from_range(&parsed, 16..38, None);
         assert!(!both.is_headed && !both.follows_code && both.tokens.code > 0);
-        let code = Passage::of(&parsed, 0..10, None);
+        let code = Passage::from_range(&parsed, 0..10, None);
         assert_eq!(
             (code.sentences.len(), code.tokens.code),
             (0, code.tokens.all)
@@ -263,6 +267,10 @@ mod tests {
             kind: Kind::Code(loci_documents::Language::Rust),
             ..ParsedDocument::default()
         };
-        assert!(Passage::of(&parsed, 0..9, None).sentences.is_empty());
+        assert!(
+            Passage::from_range(&parsed, 0..9, None)
+                .sentences
+                .is_empty()
+        );
     }
 }

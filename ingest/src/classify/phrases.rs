@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// A list of phrases that stand anywhere in a sentence, by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+pub(super) enum PhraseList {
     /// Says that an example is given.
     Exemplifying,
     /// Shows code, output or a result.
@@ -36,12 +36,12 @@ pub(super) enum List {
 
 /// The lists that a sentence has a phrase of: a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lists(u32);
+pub(super) struct PhraseListSet(u32);
 
-impl Lists {
+impl PhraseListSet {
     /// Looks for all phrases at once, a look-up for each word. `words`: between single blanks, with one at either end.
-    pub(super) fn of(words: &str) -> Lists {
-        let mut lists = Lists::default();
+    pub(super) fn from_words(words: &str) -> PhraseListSet {
+        let mut lists = PhraseListSet::default();
         let starts = words.match_indices(' ').map(|(blank, _)| blank + 1);
         for rest in starts.map(|start| &words[start..]) {
             let first = rest.split(' ').next().unwrap_or("");
@@ -55,14 +55,14 @@ impl Lists {
         lists
     }
 
-    pub(super) fn has(self, list: List) -> bool {
+    pub(super) fn has(self, list: PhraseList) -> bool {
         self.0 & 1 << list as u32 != 0
     }
 }
 
 /// Each phrase with its list, under its first word.
-static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(List, &str)>>> = LazyLock::new(|| {
-    let mut phrases: HashMap<&str, Vec<(List, &str)>> = HashMap::new();
+static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(PhraseList, &str)>>> = LazyLock::new(|| {
+    let mut phrases: HashMap<&str, Vec<(PhraseList, &str)>> = HashMap::new();
     for &(list, all) in LISTS {
         for phrase in all {
             let first = phrase.split(' ').next().unwrap_or("");
@@ -72,20 +72,20 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(List, &str)>>> = LazyLock::new
     phrases
 });
 
-const LISTS: &[(List, &[&str])] = &[
-    (List::Exemplifying, EXEMPLIFYING),
-    (List::Showing, SHOWING),
-    (List::We, WE),
-    (List::You, YOU),
-    (List::Must, MUST),
-    (List::Enabling, ENABLING),
-    (List::Past, PAST),
-    (List::Notions, NOTIONS),
-    (List::Generalising, GENERALISING),
-    (List::Defining, DEFINING),
-    (List::OfItself, OF_ITSELF),
-    (List::Offering, OFFERING),
-    (List::Citing, CITING),
+const LISTS: &[(PhraseList, &[&str])] = &[
+    (PhraseList::Exemplifying, EXEMPLIFYING),
+    (PhraseList::Showing, SHOWING),
+    (PhraseList::We, WE),
+    (PhraseList::You, YOU),
+    (PhraseList::Must, MUST),
+    (PhraseList::Enabling, ENABLING),
+    (PhraseList::Past, PAST),
+    (PhraseList::Notions, NOTIONS),
+    (PhraseList::Generalising, GENERALISING),
+    (PhraseList::Defining, DEFINING),
+    (PhraseList::OfItself, OF_ITSELF),
+    (PhraseList::Offering, OFFERING),
+    (PhraseList::Citing, CITING),
 ];
 
 const EXEMPLIFYING: &[&str] = &[
@@ -333,12 +333,12 @@ mod tests {
 
     #[test]
     fn phrases_are_found_as_whole_words() {
-        let found = |words| Lists::of(words);
-        assert!(found(" say for example twice ").has(List::Exemplifying));
-        assert!(found(" in short this example ").has(List::Exemplifying));
-        assert!(!found(" for examples abound ").has(List::Exemplifying));
-        assert_eq!(found(" weather report "), Lists::default());
-        assert_eq!(found(" "), Lists::default());
+        let found = |words| PhraseListSet::from_words(words);
+        assert!(found(" say for example twice ").has(PhraseList::Exemplifying));
+        assert!(found(" in short this example ").has(PhraseList::Exemplifying));
+        assert!(!found(" for examples abound ").has(PhraseList::Exemplifying));
+        assert_eq!(found(" weather report "), PhraseListSet::default());
+        assert_eq!(found(" "), PhraseListSet::default());
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
         for &(list, phrases) in LISTS {
             for phrase in phrases {
                 assert!(
-                    Lists::of(&format!(" so {phrase} it ")).has(list),
+                    PhraseListSet::from_words(&format!(" so {phrase} it ")).has(list),
                     "{phrase}"
                 );
             }

@@ -7,47 +7,47 @@ use super::cues::defines;
 use super::passage::{Passage, Sentence, words};
 
 /// What the heading says outright.
-const HEADING: f32 = 3.0;
+const HEADING_WEIGHT: f32 = 3.0;
 /// What it says of a part only: `Discussion and exercises`.
-const SHARED_HEADING: f32 = 0.5;
+const SHARED_HEADING_WEIGHT: f32 = 0.5;
 /// How the first sentence opens: a task speaks for tasks, a definition against them.
-const OPENING: f32 = 2.0;
+const OPENING_WEIGHT: f32 = 2.0;
 /// All sentences set tasks.
-const DENSITY: f32 = 4.5;
+const DENSITY_WEIGHT: f32 = 4.5;
 /// What a question mark is worth beside an imperative: many a text asks what it goes on to answer.
-const ASKING: f32 = 0.4;
+const QUESTION_WEIGHT: f32 = 0.4;
 /// Less evidence than this is none.
-const ENOUGH: f32 = 1.0;
+const SCORE_MIN: f32 = 1.0;
 
 /// Whether a passage sets tasks.
-pub(super) fn sets_tasks(passage: &Passage) -> bool {
+pub(super) fn is_exercise(passage: &Passage) -> bool {
     let Some(first) = passage.sentences.first() else {
         return false;
     };
     let opening = match first {
-        _ if is_labelled(first) || is_task(first) => OPENING,
-        _ if defines(first) => -OPENING,
+        _ if is_labelled(first) || is_task(first) => OPENING_WEIGHT,
+        _ if defines(first) => -OPENING_WEIGHT,
         _ => 0.0,
     };
     let worth = |sentence: &Sentence| match sentence {
-        _ if sentence.asks() => ASKING,
+        _ if sentence.is_question() => QUESTION_WEIGHT,
         _ if is_task(sentence) || is_labelled(sentence) => 1.0,
         _ => 0.0,
     };
     let worth: f32 = passage.sentences.iter().map(worth).sum();
     // Of two or three sentences one may be chance.
-    let density = DENSITY * worth / passage.sentences.len().max(3) as f32;
-    heading(&passage.heading) + opening + density >= ENOUGH
+    let density = DENSITY_WEIGHT * worth / passage.sentences.len().max(3) as f32;
+    heading_score(&passage.heading) + opening + density >= SCORE_MIN
 }
 
-fn heading(heading: &str) -> f32 {
+fn heading_score(heading: &str) -> f32 {
     let words = words(heading);
     let names_tasks = HEADINGS
         .iter()
         .any(|word| words.contains(&format!(" {word} ")));
     match names_tasks && !words.contains(" exercise of ") {
-        true if words.contains(" and ") => SHARED_HEADING,
-        true => HEADING,
+        true if words.contains(" and ") => SHARED_HEADING_WEIGHT,
+        true => HEADING_WEIGHT,
         false => 0.0,
     }
 }
@@ -58,7 +58,7 @@ fn is_labelled(sentence: &Sentence) -> bool {
 }
 
 fn is_task(sentence: &Sentence) -> bool {
-    !sentence.asks() && sentence.opens_with(IMPERATIVES)
+    !sentence.is_question() && sentence.opens_with(IMPERATIVES)
 }
 
 const HEADINGS: &[&str] = &[
@@ -142,7 +142,7 @@ mod tests {
         ];
         for (heading, text, expected) in cases {
             let passage = Passage::plain(heading, text);
-            assert_eq!(sets_tasks(&passage), expected, "{heading:?} / {text:?}");
+            assert_eq!(is_exercise(&passage), expected, "{heading:?} / {text:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use locidb::{NewChunk, NewConcept, NewRelation};
 use super::reading::Leaves;
 use super::{DESCRIPTION_CHARS_MAX, ExtractSettings, best_per_leaf};
 use crate::chunk::positions::Positions;
-use crate::terms::shortened;
+use crate::terms::truncate;
 use crate::{lexicon, sentences};
 use loci_documents::{BlockKind, ParsedDocument};
 
@@ -89,7 +89,7 @@ const TRIVIAL: &[&str] = &[
 ];
 
 /// Kinds of definitions that are worth a concept.
-fn is_worth(symbol: &str, what: &str) -> bool {
+fn is_significant(symbol: &str, what: &str) -> bool {
     let named = matches!(
         what,
         "function"
@@ -119,7 +119,7 @@ fn is_type(what: &str) -> bool {
 
 fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a>> {
     let defined = parsed.blocks.iter().filter_map(|block| match &block.kind {
-        BlockKind::Definition { symbol, what } if is_worth(symbol, what) => {
+        BlockKind::Definition { symbol, what } if is_significant(symbol, what) => {
             Some((symbol.as_str(), what.as_str(), block))
         }
         _ => None,
@@ -246,9 +246,9 @@ fn limit_mentions(symbols: &[Symbol<'_>], mentions: &mut [BTreeMap<u32, u32>], l
                 .push((defined + count as f32, i));
         }
     }
-    let kept = best_per_leaf(&contents, limit);
+    let retained = best_per_leaf(&contents, limit);
     for (i, mentions) in mentions.iter_mut().enumerate() {
-        mentions.retain(|&leaf, _| kept.contains(&(leaf, i)));
+        mentions.retain(|&leaf, _| retained.contains(&(leaf, i)));
     }
 }
 
@@ -258,7 +258,7 @@ fn relations(
     mentions: &[BTreeMap<u32, u32>],
     limit: usize,
 ) -> Vec<NewRelation> {
-    let kept = |i: usize| !mentions[i].is_empty();
+    let has_mentions = |i: usize| !mentions[i].is_empty();
     let places: BTreeMap<&str, usize> = symbols
         .iter()
         .enumerate()
@@ -271,18 +271,21 @@ fn relations(
         .map(|(i, s)| (s.bare, i))
         .collect();
     let mut found: Vec<(usize, usize, &str, f32)> = Vec::new();
-    for (i, symbol) in symbols.iter().enumerate().filter(|(i, _)| kept(*i)) {
+    for (i, symbol) in symbols.iter().enumerate().filter(|(i, _)| has_mentions(*i)) {
         let owner = symbol.owner.and_then(|owner| places.get(owner)).copied();
         found.extend(
             owner
-                .filter(|&owner| kept(owner))
+                .filter(|&owner| has_mentions(owner))
                 .map(|owner| (owner, i, "CONTAINS", 1.0)),
         );
         let named = symbol.texts.iter().flat_map(|text| identifiers(text));
         let used: BTreeMap<usize, u32> = named
             .filter_map(|(identifier, count)| by_bare.get(identifier).map(|&at| (at, count)))
             .filter(|&(at, _)| {
-                at != i && Some(at) != owner && symbols[at].owner != Some(symbol.name) && kept(at)
+                at != i
+                    && Some(at) != owner
+                    && symbols[at].owner != Some(symbol.name)
+                    && has_mentions(at)
             })
             .collect();
         found.extend(
@@ -322,18 +325,18 @@ fn relations(
 /// The first sentence of the comment or string that documents a definition.
 pub(crate) fn documentation(text: &str) -> Option<String> {
     let comment = leading_comment(text);
-    let told = if comment.is_empty() {
+    let documentation = if comment.is_empty() {
         doc_string(text)?
     } else {
         comment
     };
-    let paragraph = told
+    let paragraph = documentation
         .split("\n\n")
         .map(str::trim)
         .find(|part| part.chars().any(char::is_alphabetic) && !part.starts_with("```"))?;
     let first = sentences::spans(paragraph).into_iter().next()?;
     let sentence: Vec<&str> = paragraph[first].split_whitespace().collect();
-    Some(shortened(&sentence.join(" "), DESCRIPTION_CHARS_MAX))
+    Some(truncate(&sentence.join(" "), DESCRIPTION_CHARS_MAX))
 }
 
 /// The comment lines before the code, without their marks.

@@ -15,7 +15,7 @@ use std::ops::Range;
 use locidb::NewConcept;
 
 use super::reading::Line;
-use super::select::{Chosen, is_short};
+use super::select::{SelectedConcept, is_short};
 use super::{ExtractSettings, best_per_leaf};
 use crate::lexicon;
 use crate::prose::{self, Word};
@@ -25,7 +25,7 @@ const KIND: &str = "date";
 
 /// What was seen of one date.
 #[derive(Debug)]
-struct Seen<'a> {
+struct DateOccurrences<'a> {
     written: &'a str,
     mentions: BTreeMap<u32, u32>,
     lines: u32,
@@ -36,29 +36,31 @@ struct Seen<'a> {
 pub(crate) fn concepts(
     lines: &[Line],
     words: &[Vec<Word<'_>>],
-    chosen: &[Chosen],
+    chosen: &[SelectedConcept],
     settings: &ExtractSettings,
 ) -> Vec<NewConcept> {
-    let named = named(chosen);
-    let mut seen: BTreeMap<String, Seen<'_>> = BTreeMap::new();
+    let named = name_ranges_by_line(chosen);
+    let mut seen: BTreeMap<String, DateOccurrences<'_>> = BTreeMap::new();
     for (at, (line, words)) in lines.iter().zip(words).enumerate() {
-        if line.is_heading || line.is_apparatus {
+        if line.is_heading || line.is_contents_or_references {
             continue;
         }
         for run in dates(&line.text, words) {
-            let overlaps = |taken: &&Range<usize>| taken.start < run.end && run.start < taken.end;
+            let overlaps = |name: &&Range<usize>| name.start < run.end && run.start < name.end;
             if named
                 .get(&at)
-                .is_some_and(|taken| taken.iter().any(|t| overlaps(&t)))
+                .is_some_and(|names| names.iter().any(|t| overlaps(&t)))
             {
                 continue;
             }
             let run = &words[run];
-            let date = seen.entry(super::name::key(run)).or_insert_with(|| Seen {
-                written: &line.text[run[0].start..run[run.len() - 1].end()],
-                mentions: BTreeMap::new(),
-                lines: 0,
-            });
+            let date = seen
+                .entry(super::name::key(run))
+                .or_insert_with(|| DateOccurrences {
+                    written: &line.text[run[0].start..run[run.len() - 1].end()],
+                    mentions: BTreeMap::new(),
+                    lines: 0,
+                });
             date.lines += 1;
             line.leaves
                 .iter()
@@ -66,16 +68,16 @@ pub(crate) fn concepts(
         }
     }
     let often = if is_short(lines) { 1 } else { 2 };
-    let mut dates: Vec<Seen<'_>> = seen
+    let mut dates: Vec<DateOccurrences<'_>> = seen
         .into_values()
         .filter(|date| date.lines >= often)
         .collect();
-    keep_best(&mut dates, settings.entities_per_chunk.div_ceil(2));
+    retain_best(&mut dates, settings.entities_per_chunk.div_ceil(2));
     dates.into_iter().map(concept).collect()
 }
 
 /// The words of each line that belong to a name.
-fn named(chosen: &[Chosen]) -> HashMap<usize, Vec<Range<usize>>> {
+fn name_ranges_by_line(chosen: &[SelectedConcept]) -> HashMap<usize, Vec<Range<usize>>> {
     let mut named: HashMap<usize, Vec<Range<usize>>> = HashMap::new();
     for (&line, runs) in chosen.iter().flat_map(|name| &name.occurrences) {
         named.entry(line).or_default().extend_from_slice(runs);
@@ -85,7 +87,7 @@ fn named(chosen: &[Chosen]) -> HashMap<usize, Vec<Range<usize>>> {
 
 /// Keeps the mentions of the `limit` dates of every passage that are mentioned most, whole days
 /// before years.
-fn keep_best(dates: &mut Vec<Seen<'_>>, limit: usize) {
+fn retain_best(dates: &mut Vec<DateOccurrences<'_>>, limit: usize) {
     dates.sort_by_key(|date| std::cmp::Reverse((date.lines, prose::words(date.written).len())));
     let mut contents: BTreeMap<u32, Vec<(f32, usize)>> = BTreeMap::new();
     for (i, date) in dates.iter().enumerate() {
@@ -96,14 +98,15 @@ fn keep_best(dates: &mut Vec<Seen<'_>>, limit: usize) {
                 .push((date.lines as f32, i));
         }
     }
-    let kept = best_per_leaf(&contents, limit);
+    let retained = best_per_leaf(&contents, limit);
     for (i, date) in dates.iter_mut().enumerate() {
-        date.mentions.retain(|&leaf, _| kept.contains(&(leaf, i)));
+        date.mentions
+            .retain(|&leaf, _| retained.contains(&(leaf, i)));
     }
     dates.retain(|date| !date.mentions.is_empty());
 }
 
-fn concept(date: Seen<'_>) -> NewConcept {
+fn concept(date: DateOccurrences<'_>) -> NewConcept {
     NewConcept {
         name: date.written.to_owned(),
         kind: KIND.to_owned(),
@@ -118,7 +121,7 @@ pub(crate) fn dates(text: &str, words: &[Word<'_>]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        match length(text, words, at) {
+        match date_len(text, words, at) {
             0 => at += 1,
             length => {
                 found.push(at..at + length);
@@ -130,7 +133,7 @@ pub(crate) fn dates(text: &str, words: &[Word<'_>]) -> Vec<Range<usize>> {
 }
 
 /// How many words from `at` write a date; 0 where none starts there.
-fn length(text: &str, words: &[Word<'_>], at: usize) -> usize {
+fn date_len(text: &str, words: &[Word<'_>], at: usize) -> usize {
     let rest = &words[at..];
     let first = rest[0].surface;
     if !first.starts_with(|c: char| c.is_ascii_digit()) && !is_month(first) {
@@ -181,8 +184,8 @@ fn years(text: &str, words: &[Word<'_>], at: usize) -> usize {
     let length = 1 + usize::from(span);
     let found = span || hyphenated || year(word.surface).is_some();
     let outright = (span || hyphenated) && !text[..word.start].ends_with(['–', '-']);
-    let stands = found && (outright || stands_as_year(text, words, at));
-    if stands && counts_nothing(words, at + length) {
+    let is_date = found && (outright || is_year_in_context(text, words, at));
+    if is_date && is_not_quantity(words, at + length) {
         length
     } else {
         0
@@ -202,7 +205,7 @@ fn is_later(from: &str, to: &str) -> bool {
 }
 
 /// Whether what stands before a number lets it be a year.
-fn stands_as_year(text: &str, words: &[Word<'_>], at: usize) -> bool {
+fn is_year_in_context(text: &str, words: &[Word<'_>], at: usize) -> bool {
     let before = text[..words[at].start].trim_end_matches(' ');
     let after = &text[words[at].end()..];
     let attached = !text[..words[at].start].ends_with([' ', '(', '[', '–', '—', '"', '“'])
@@ -230,7 +233,7 @@ fn stands_as_year(text: &str, words: &[Word<'_>], at: usize) -> bool {
                 && at >= 2
                 && (words[at - 2].is_capitalised() || is_part_of_year(words[at - 2].surface))
         }
-        _ if calls_for_year(&lower) => true,
+        _ if precedes_year(&lower) => true,
         "early" | "late" | "mid" | "year" | "spring" | "summer" | "autumn" | "fall" | "winter" => {
             true
         }
@@ -241,7 +244,7 @@ fn stands_as_year(text: &str, words: &[Word<'_>], at: usize) -> bool {
 }
 
 /// Whether a number behind the lower-case word is a year rather than part of a name.
-pub(crate) fn calls_for_year(lower: &str) -> bool {
+pub(crate) fn precedes_year(lower: &str) -> bool {
     matches!(
         lower,
         "in" | "since" | "until" | "till" | "by" | "during" | "circa" | "c" | "ca"
@@ -282,7 +285,7 @@ fn is_part_of_year(word: &str) -> bool {
 }
 
 /// Whether no noun follows that a number before it would count.
-fn counts_nothing(words: &[Word<'_>], next: usize) -> bool {
+fn is_not_quantity(words: &[Word<'_>], next: usize) -> bool {
     words.get(next).is_none_or(|word| {
         let lower = word.surface.to_lowercase();
         let plural = word.folded != lower && !lexicon::is_verb(&lower);

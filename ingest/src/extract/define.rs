@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::name::{core, is_name};
-use super::reading::Usage;
+use super::reading::WordUsage;
 use crate::lexicon;
 use crate::prose::Word;
 
@@ -30,8 +30,8 @@ pub(crate) struct Definition {
 const SUBJECT_END_MAX: usize = 18;
 
 /// The definition that a sentence makes, if it does.
-pub(crate) fn definition(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
-    stated(words, usage).or_else(|| named(words, usage))
+pub(crate) fn definition(words: &[Word<'_>], usage: &WordUsage) -> Option<Definition> {
+    explicit_definition(words, usage).or_else(|| naming_definition(words, usage))
 }
 
 fn lower(word: &Word<'_>) -> String {
@@ -39,15 +39,15 @@ fn lower(word: &Word<'_>) -> String {
 }
 
 /// `X is a Y`, `X refers to`, `X is defined as`, `X means`, `X, defined as`.
-fn stated(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
+fn explicit_definition(words: &[Word<'_>], usage: &WordUsage) -> Option<Definition> {
     let end = words.len().min(SUBJECT_END_MAX);
     let (verb, after, rank) = (1..end).find_map(|at| {
-        let said: Vec<String> = words[at..words.len().min(at + 4)]
+        let lowered: Vec<String> = words[at..words.len().min(at + 4)]
             .iter()
             .map(lower)
             .collect();
-        let said: Vec<&str> = said.iter().map(String::as_str).collect();
-        defining_verb(&said).map(|(len, rank)| (at, at + len, rank))
+        let lowered: Vec<&str> = lowered.iter().map(String::as_str).collect();
+        defining_verb(&lowered).map(|(len, rank)| (at, at + len, rank))
     })?;
     let subject = subject(words, verb)?;
     if !is_name(&words[subject.clone()], usage) {
@@ -70,8 +70,8 @@ fn stated(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
 
 /// Length in words and rank of the defining verb that `said` starts with; an article after `is` is
 /// part of it.
-fn defining_verb(said: &[&str]) -> Option<(usize, u8)> {
-    match *said {
+fn defining_verb(words: &[&str]) -> Option<(usize, u8)> {
+    match *words {
         ["is" | "are", "defined", "as" | "to", ..] => Some((3, 4)),
         ["refers", "to", ..] | ["refer", "to", ..] | ["defined", "as", ..] => Some((2, 4)),
         ["stands", "for", ..] => Some((2, 4)),
@@ -115,7 +115,7 @@ fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
 
 /// The name that follows a defining verb: up to the first function word, adjectives that say
 /// little and `kind of` left out.
-fn genus(words: &[Word<'_>], mut start: usize, usage: &Usage) -> Option<Range<usize>> {
+fn genus(words: &[Word<'_>], mut start: usize, usage: &WordUsage) -> Option<Range<usize>> {
     let is_kind = |i: usize| {
         let word = words.get(i).map(|w| w.folded.clone()).unwrap_or_default();
         matches!(
@@ -152,7 +152,7 @@ fn genus(words: &[Word<'_>], mut start: usize, usage: &Usage) -> Option<Range<us
 }
 
 /// `is called X`, `known as X`, `referred to as X`, `termed X`.
-fn named(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
+fn naming_definition(words: &[Word<'_>], usage: &WordUsage) -> Option<Definition> {
     let (at, rank) = (1..words.len()).find_map(|i| {
         match (lower(&words[i - 1]).as_str(), lower(&words[i]).as_str()) {
             (
@@ -186,7 +186,7 @@ fn named(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
 pub(crate) fn synonyms(
     text: &str,
     words: &[Word<'_>],
-    usage: &Usage,
+    usage: &WordUsage,
 ) -> Vec<(Range<usize>, Range<usize>)> {
     let mut found = Vec::new();
     for (i, word) in words.iter().enumerate() {
@@ -196,12 +196,12 @@ pub(crate) fn synonyms(
     }
     for i in 1..words.len().saturating_sub(1) {
         let before = lower(&words[i - 1]);
-        let told = match lower(&words[i]).as_str() {
+        let is_alias = match lower(&words[i]).as_str() {
             "called" => before == "also" || before == "sometimes" || before == "often",
             "as" => before == "known" && i >= 2 && lower(&words[i - 2]) == "also",
             _ => false,
         };
-        if told {
+        if is_alias {
             found.extend(also_called(words, i, usage));
         }
     }
@@ -233,7 +233,7 @@ fn full_name(words: &[Word<'_>], at: usize) -> Option<Range<usize>> {
         let mut ends = parts.iter().rev().zip(letters.iter().rev());
         let fits = ends.all(|(a, b)| a.eq_ignore_ascii_case(b));
         // A hyphenated word gives all of its initials (`Multi-Version`) or one (`look-aside`).
-        let taken = if fits && parts.len() <= letters.len() {
+        let matched = if fits && parts.len() <= letters.len() {
             parts.len()
         } else {
             usize::from(
@@ -242,8 +242,8 @@ fn full_name(words: &[Word<'_>], at: usize) -> Option<Range<usize>> {
                     .is_some_and(|c| c.eq_ignore_ascii_case(&letter)),
             )
         };
-        if taken > 0 {
-            letters.truncate(letters.len() - taken);
+        if matched > 0 {
+            letters.truncate(letters.len() - matched);
             start = i;
         } else if !letter.is_alphabetic() || !lexicon::is_stop(&lower(&words[i])) {
             return None;
@@ -256,7 +256,7 @@ fn full_name(words: &[Word<'_>], at: usize) -> Option<Range<usize>> {
 fn also_called(
     words: &[Word<'_>],
     at: usize,
-    usage: &Usage,
+    usage: &WordUsage,
 ) -> Option<(Range<usize>, Range<usize>)> {
     let from = (0..at).rev().find(|&i| words[i].gap_before)?;
     let before = (0..from).rev().find(|&i| words[i].gap_before).unwrap_or(0);
@@ -293,7 +293,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        let found = definition(&words, &Usage::default())?;
+        let found = definition(&words, &WordUsage::default())?;
         Some((
             join(found.subject),
             found.genus.map(join).unwrap_or_default(),
@@ -384,7 +384,7 @@ mod tests {
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            let found: Vec<(String, String)> = synonyms(text, &words, &Usage::default())
+            let found: Vec<(String, String)> = synonyms(text, &words, &WordUsage::default())
                 .into_iter()
                 .map(|(a, b)| (join(a), join(b)))
                 .collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::define::{self, Definition};
 use super::name::{self, core, is_name, key};
 use super::proper;
-use super::reading::{Line, Usage};
+use super::reading::{Line, WordUsage};
 use crate::chunk::numbering;
 use crate::lexicon;
 use crate::prose::{self, Word};
@@ -17,7 +17,7 @@ pub(crate) struct Candidate {
     /// Sentences that define it: (rank, line). The best is its description.
     pub(crate) definitions: Vec<(u8, usize)>,
     /// Whether the file is called so, by its title and by a heading.
-    pub(crate) titled: bool,
+    pub(crate) is_title: bool,
     /// Headings that are it.
     pub(crate) headings: u32,
     /// Emphasised runs that are it.
@@ -35,7 +35,7 @@ pub(crate) struct Candidate {
     /// Other names, as written.
     pub(crate) synonyms: Vec<String>,
     /// The first line that emphasises it.
-    pub(crate) introduced: Option<usize>,
+    pub(crate) first_emphasis_line: Option<usize>,
 }
 
 /// Candidates by key.
@@ -48,48 +48,48 @@ impl Candidates {
         title: Option<&str>,
         lines: &[Line],
         words: &[Vec<Word<'_>>],
-        usage: &Usage,
+        usage: &WordUsage,
     ) -> Candidates {
         let mut all = Candidates::default();
         if let Some(title) = title {
-            all.heading(title, usage);
+            all.add_heading(title, usage);
         }
         for (i, (line, words)) in lines.iter().zip(words).enumerate() {
-            if line.is_apparatus {
+            if line.is_contents_or_references {
                 continue;
             }
             if line.is_heading {
-                all.heading(&line.text, usage);
+                all.add_heading(&line.text, usage);
                 if title == Some(line.text.as_str()) {
-                    all.title(&line.text, usage);
+                    all.add_title(&line.text, usage);
                 }
                 continue;
             }
-            all.marks(i, line, usage);
-            all.names(words, usage);
-            all.definition(i, words, usage);
-            all.synonyms(&line.text, words, usage);
-            all.phrases(words, usage);
+            all.add_marks(i, line, usage);
+            all.add_proper_names(words, usage);
+            all.add_definition(i, words, usage);
+            all.add_synonyms(&line.text, words, usage);
+            all.add_phrases(words, usage);
         }
         all
     }
 
-    fn at(&mut self, words: &[Word<'_>]) -> &mut Candidate {
+    fn entry(&mut self, words: &[Word<'_>]) -> &mut Candidate {
         self.0.entry(key(words)).or_default()
     }
 
-    fn heading(&mut self, text: &str, usage: &Usage) {
+    fn add_heading(&mut self, text: &str, usage: &WordUsage) {
         for part in heading_names(text) {
             let words = prose::words(&part);
             let run = core(&words);
             if is_name(run, usage) {
-                self.at(run).headings += 1;
+                self.entry(run).headings += 1;
             }
         }
     }
 
     /// The title of the file, without what brackets at its end tell apart.
-    fn title(&mut self, title: &str, usage: &Usage) {
+    fn add_title(&mut self, title: &str, usage: &WordUsage) {
         let title = match title.rfind(" (") {
             Some(at) if title.ends_with(')') => &title[..at],
             _ => title,
@@ -100,23 +100,23 @@ impl Candidates {
             .is_some_and(|w| lexicon::is_determiner(&w.surface.to_lowercase()));
         let whole = &words[usize::from(article)..];
         if proper::is_title(whole) {
-            let candidate = self.at(whole);
-            candidate.titled = true;
+            let candidate = self.entry(whole);
+            candidate.is_title = true;
             candidate.headings += 1;
         } else if is_name(core(whole), usage) {
-            self.at(core(whole)).titled = true;
+            self.entry(core(whole)).is_title = true;
         }
     }
 
-    fn marks(&mut self, at: usize, line: &Line, usage: &Usage) {
+    fn add_marks(&mut self, at: usize, line: &Line, usage: &WordUsage) {
         for text in &line.emphasised {
             let words = prose::words(text);
             let run = core(&words);
             // A label such as `Note:` is not a term; neither is a whole sentence in italics.
             if is_name(run, usage) && run.len() <= 4 && !text.ends_with([':', '.', '!', '?']) {
-                let candidate = self.at(run);
+                let candidate = self.entry(run);
                 candidate.emphasised += 1;
-                candidate.introduced.get_or_insert(at);
+                candidate.first_emphasis_line.get_or_insert(at);
             }
         }
         for text in line.code.iter().filter_map(|text| name::identifier(text)) {
@@ -124,25 +124,25 @@ impl Candidates {
             if let [word] = words.as_slice()
                 && (!lexicon::is_stop(&text.to_lowercase()) || word.is_capitalised())
             {
-                self.at(&words).code += 1;
+                self.entry(&words).code += 1;
             }
         }
         for text in terms::quoted(&line.text) {
             let words = prose::words(text);
             let run = core(&words);
             if run.len() >= 2 && run.len() <= 4 && is_name(run, usage) {
-                self.at(run).quoted += 1;
+                self.entry(run).quoted += 1;
             }
         }
     }
 
-    fn names(&mut self, words: &[Word<'_>], usage: &Usage) {
+    fn add_proper_names(&mut self, words: &[Word<'_>], usage: &WordUsage) {
         for run in proper::names(words, usage) {
-            self.at(&words[run]).capitalised += 1;
+            self.entry(&words[run]).capitalised += 1;
         }
     }
 
-    fn definition(&mut self, line: usize, words: &[Word<'_>], usage: &Usage) {
+    fn add_definition(&mut self, line: usize, words: &[Word<'_>], usage: &WordUsage) {
         let Some(Definition {
             subject,
             genus,
@@ -153,19 +153,19 @@ impl Candidates {
         };
         let genus = genus.map(|run| key(&words[run]));
         let subject = core(&words[subject]);
-        let candidate = self.at(subject);
+        let candidate = self.entry(subject);
         candidate.definitions.push((rank, line));
         candidate.genera.extend(genus.map(|genus| (genus, line)));
     }
 
-    fn synonyms(&mut self, text: &str, words: &[Word<'_>], usage: &Usage) {
+    fn add_synonyms(&mut self, text: &str, words: &[Word<'_>], usage: &WordUsage) {
         for (name, other) in define::synonyms(text, words, usage) {
             let (name, other) = (core(&words[name]), core(&words[other]));
             if name.is_empty() || other.is_empty() || key(name) == key(other) {
                 continue;
             }
-            let written_other = written(other);
-            let candidate = self.at(name);
+            let written_other = surface_text(other);
+            let candidate = self.entry(name);
             if !candidate.synonyms.contains(&written_other) {
                 candidate.synonyms.push(written_other);
             }
@@ -174,7 +174,7 @@ impl Candidates {
 
     /// Runs of two to four content words between function words and punctuation, as in RAKE (Rose
     /// et al., "Automatic keyword extraction from individual documents", 2010).
-    fn phrases(&mut self, words: &[Word<'_>], usage: &Usage) {
+    fn add_phrases(&mut self, words: &[Word<'_>], usage: &WordUsage) {
         let mut start = 0;
         for end in 1..=words.len() {
             let closes =
@@ -192,14 +192,14 @@ impl Candidates {
             start = end;
             let run = core(before_object(run, words.get(end)));
             if (1..=4).contains(&run.len()) && is_name(run, usage) {
-                self.at(run).phrase += 1;
+                self.entry(run).phrase += 1;
             }
         }
     }
 }
 
 /// A word that a phrase may run through.
-fn is_inside(word: &Word<'_>, usage: &Usage) -> bool {
+fn is_inside(word: &Word<'_>, usage: &WordUsage) -> bool {
     let lower = word.surface.to_lowercase();
     word.is_acronym()
         || !(lexicon::is_stop(&lower) || lexicon::is_adverb(&lower) || usage.acts_as_verb(&lower))
@@ -207,7 +207,7 @@ fn is_inside(word: &Word<'_>, usage: &Usage) -> bool {
 
 /// Leaves out the first word of a run where it is a verb that the word before calls for.
 fn after_auxiliary<'w, 'a>(before: Option<&Word<'_>>, run: &'w [Word<'a>]) -> &'w [Word<'a>] {
-    let called = before.is_some_and(Word::calls_for_verb);
+    let called = before.is_some_and(Word::precedes_verb);
     match run {
         [first, rest @ ..]
             if called && !first.gap_before && lexicon::is_verb(&first.surface.to_lowercase()) =>
@@ -229,7 +229,7 @@ fn before_object<'w, 'a>(run: &'w [Word<'a>], next: Option<&Word<'_>>) -> &'w [W
 }
 
 /// The run as the sentence has it, words joined by blanks.
-fn written(words: &[Word<'_>]) -> String {
+fn surface_text(words: &[Word<'_>]) -> String {
     words
         .iter()
         .map(|w| w.surface)

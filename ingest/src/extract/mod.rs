@@ -34,11 +34,11 @@ use loci_documents::{BlockKind, ParsedDocument};
 use locidb::{NewChunk, NewConcept, NewRelation};
 
 use crate::prose;
-use crate::terms::shortened;
+use crate::terms::truncate;
 pub(crate) use code::documentation;
 use gather::Candidates;
-use reading::Usage;
-use select::Chosen;
+use reading::WordUsage;
+use select::SelectedConcept;
 
 /// How much is extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -88,7 +88,7 @@ pub fn extract(
         .filter(|(line, _)| !line.is_heading)
         .map(|(_, words)| words.clone())
         .collect();
-    let usage = Usage::new(&body);
+    let usage = WordUsage::new(&body);
     let candidates = Candidates::gather(parsed.title.as_deref(), &lines, &words, &usage);
     let chosen = select::select(candidates, &lines, &words, &usage, settings);
     let relations = relate::relate(&chosen, &lines, &words, settings);
@@ -97,13 +97,13 @@ pub fn extract(
     (concepts, relations)
 }
 
-fn concepts(chosen: &[Chosen], lines: &[reading::Line]) -> Vec<NewConcept> {
-    let make = |concept: &Chosen| NewConcept {
+fn concepts(chosen: &[SelectedConcept], lines: &[reading::Line]) -> Vec<NewConcept> {
+    let make = |concept: &SelectedConcept| NewConcept {
         name: concept.name.clone(),
         kind: concept.kind.to_owned(),
         description: concept
             .description
-            .map(|line| shortened(&lines[line].text, DESCRIPTION_CHARS_MAX))
+            .map(|line| truncate(&lines[line].text, DESCRIPTION_CHARS_MAX))
             .unwrap_or_default(),
         synonyms: concept.synonyms.clone(),
         mentions: concept
@@ -121,13 +121,13 @@ fn best_per_leaf(
     contents: &BTreeMap<u32, Vec<(f32, usize)>>,
     limit: usize,
 ) -> BTreeSet<(u32, usize)> {
-    let mut kept = BTreeSet::new();
+    let mut best = BTreeSet::new();
     for (&leaf, items) in contents {
         let mut ranked = items.clone();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        kept.extend(ranked.into_iter().take(limit).map(|(_, item)| (leaf, item)));
+        best.extend(ranked.into_iter().take(limit).map(|(_, item)| (leaf, item)));
     }
-    kept
+    best
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which runs of words are fit to name a concept.
 
-use super::reading::Usage;
+use super::reading::WordUsage;
 use crate::lexicon;
 use crate::prose::Word;
 
@@ -39,7 +39,7 @@ fn is_titled(run: &[Word<'_>]) -> bool {
 
 /// Whether a run of words names something: a noun phrase of at most [`NAME_WORDS_MAX`] words
 /// without pronouns, verbs at its edges, or markup. Precision goes before recall.
-pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
+pub(crate) fn is_name(run: &[Word<'_>], usage: &WordUsage) -> bool {
     let [first, .., last] = run else {
         return matches!(run, [word] if is_single_name(word, usage));
     };
@@ -51,26 +51,28 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
     run.len() <= NAME_WORDS_MAX
         && joined
         && inner
-        && run.iter().all(is_fit)
-        && is_first(first, usage)
-        && is_last(last, usage)
+        && run.iter().all(is_name_word)
+        && can_start_name(first, usage)
+        && can_end_name(last, usage)
         && run[1..].iter().all(|w| !w.surface.contains("::"))
         && run.iter().any(|w| letters(w.surface) >= 3)
 }
 
 /// Whether a word may stand anywhere in a name: no debris, no apparatus, no lone small letter.
-fn is_fit(word: &Word<'_>) -> bool {
+fn is_name_word(word: &Word<'_>) -> bool {
     let lone = word.surface.chars().count() == 1 && word.surface.starts_with(char::is_lowercase);
-    is_clean(word.surface) && !lone && !lexicon::is_apparatus(&word.surface.to_lowercase())
+    has_only_word_chars(word.surface)
+        && !lone
+        && !lexicon::is_citation_word(&word.surface.to_lowercase())
 }
 
-fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
+fn can_start_name(word: &Word<'_>, usage: &WordUsage) -> bool {
     let lower = word.surface.to_lowercase();
     let proper = usage.is_proper(&lower) || word.is_acronym();
     let participle = if lower.ends_with("ing") {
-        usage.as_noun(&lower) > 0
+        usage.noun_count(&lower) > 0
     } else {
-        lower.ends_with("ed") && !usage.leans_to_verb(&lower)
+        lower.ends_with("ed") && !usage.is_mostly_verb(&lower)
     };
     letters(word.surface) > 0
         && (!lexicon::is_stop(&lower) || word.is_acronym())
@@ -79,7 +81,7 @@ fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
         && (proper || participle || !usage.acts_as_verb(&lower))
 }
 
-fn is_last(word: &Word<'_>, usage: &Usage) -> bool {
+fn can_end_name(word: &Word<'_>, usage: &WordUsage) -> bool {
     let lower = word.surface.to_lowercase();
     letters(word.surface) + digits(word.surface) > 0
         && (!lexicon::is_stop(&lower) || word.is_acronym())
@@ -96,11 +98,11 @@ fn is_past(lower: &str) -> bool {
     lower.ends_with("ed") && !lower.ends_with("eed") && lower.len() > 4
 }
 
-fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
+fn is_single_name(word: &Word<'_>, usage: &WordUsage) -> bool {
     let lower = word.surface.to_lowercase();
     let (letters, digits) = (letters(word.surface), digits(word.surface));
     let long = letters >= 3 || (letters == 2 && (word.is_acronym() || digits > 0));
-    long && is_fit(word)
+    long && is_name_word(word)
         && (!is_past(&lower) || usage.is_proper(&lower))
         && !lexicon::is_stop(&lower)
         && !lexicon::is_general(&word.folded)
@@ -111,7 +113,7 @@ fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
 }
 
 /// Whether a word is free of what markup and typesetting leave behind.
-pub(crate) fn is_clean(word: &str) -> bool {
+pub(crate) fn has_only_word_chars(word: &str) -> bool {
     let allowed =
         |c: char| c.is_alphanumeric() || matches!(c, '-' | '‑' | '\'' | '’' | '.' | ':' | '_');
     let count = word.chars().count();
@@ -147,7 +149,7 @@ mod tests {
 
     fn named(text: &str) -> bool {
         let found = words(text);
-        is_name(core(&found), &Usage::default())
+        is_name(core(&found), &WordUsage::default())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use super::reading::{Line, Usage};
+use super::reading::{Line, WordUsage};
 use crate::lexicon;
 use crate::prose::Word;
 
@@ -18,16 +18,16 @@ pub(crate) struct Occurrence {
 
 /// Finds a fixed set of names in lines of words.
 #[derive(Debug, Default)]
-pub(crate) struct Finder {
+pub(crate) struct NameFinder {
     /// By first word: the words of each name, longest first.
     by_first: HashMap<String, Vec<(Vec<String>, usize)>>,
     /// Names that count only where they are written in this way.
-    written: BTreeMap<usize, Writing>,
+    required_forms: BTreeMap<usize, RequiredForm>,
 }
 
 /// How a name must be written to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writing {
+pub(crate) enum RequiredForm {
     /// In any way.
     Any,
     /// With a capital.
@@ -36,9 +36,9 @@ pub(crate) enum Writing {
     Code,
 }
 
-impl Finder {
+impl NameFinder {
     /// Adds a name by its key.
-    pub(crate) fn add(&mut self, key: &str, name: usize, writing: Writing) {
+    pub(crate) fn add(&mut self, key: &str, name: usize, writing: RequiredForm) {
         let words: Vec<String> = key.split(' ').map(str::to_owned).collect();
         let Some(first) = words.first().cloned() else {
             return;
@@ -46,8 +46,8 @@ impl Finder {
         let same = self.by_first.entry(first).or_default();
         same.push((words, name));
         same.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then(a.1.cmp(&b.1)));
-        if writing != Writing::Any {
-            self.written.insert(name, writing);
+        if writing != RequiredForm::Any {
+            self.required_forms.insert(name, writing);
         }
     }
 
@@ -58,7 +58,8 @@ impl Finder {
         while i < words.len() {
             let fitting = self.by_first.get(&words[i].folded).into_iter().flatten();
             let mut fitting = fitting.filter(|(name, _)| matches(&words[i..], name));
-            let hit = fitting.find(|(name, id)| self.counts(*id, line, &words[i..i + name.len()]));
+            let hit = fitting
+                .find(|(name, id)| self.has_required_form(*id, line, &words[i..i + name.len()]));
             match hit {
                 Some((name, id)) => {
                     found.push(Occurrence {
@@ -73,10 +74,12 @@ impl Finder {
         found
     }
 
-    fn counts(&self, name: usize, line: &Line, words: &[Word<'_>]) -> bool {
-        match self.written.get(&name) {
-            Some(Writing::Capital) => words.iter().all(Word::is_capitalised),
-            Some(Writing::Code) => line.code.iter().any(|code| code.contains(words[0].surface)),
+    fn has_required_form(&self, name: usize, line: &Line, words: &[Word<'_>]) -> bool {
+        match self.required_forms.get(&name) {
+            Some(RequiredForm::Capital) => words.iter().all(Word::is_capitalised),
+            Some(RequiredForm::Code) => {
+                line.code.iter().any(|code| code.contains(words[0].surface))
+            }
             _ => true,
         }
     }
@@ -94,16 +97,16 @@ fn matches(words: &[Word<'_>], name: &[String]) -> bool {
 /// How often each way of writing a name occurs. A capital that only the start of a sentence calls
 /// for is undone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Forms(BTreeMap<String, u32>);
+pub(crate) struct SurfaceForms(BTreeMap<String, u32>);
 
-impl Forms {
+impl SurfaceForms {
     /// Counts one occurrence.
     pub(crate) fn add(
         &mut self,
         text: &str,
         words: &[Word<'_>],
         opens_sentence: bool,
-        usage: &Usage,
+        usage: &WordUsage,
     ) {
         let mut form = text[words[0].start..words[words.len() - 1].end()].to_owned();
         let first = &words[0];
@@ -130,12 +133,12 @@ impl Forms {
                 .then(b.1.cmp(a.1))
                 .then(a.0.cmp(b.0))
         });
-        forms.first().map(|(form, _)| in_singular(form, key))
+        forms.first().map(|(form, _)| to_singular(form, key))
     }
 }
 
 /// A form whose last word is an ordinary plural, with that word as the key has it.
-fn in_singular(form: &str, key: &str) -> String {
+fn to_singular(form: &str, key: &str) -> String {
     let (head, last) = form
         .rsplit_once(' ')
         .map_or(("", form), |(head, last)| (head, last));
@@ -150,15 +153,15 @@ fn in_singular(form: &str, key: &str) -> String {
 
 /// How a name must be written to count: a proper name with its capital; a code name that is an
 /// ordinary word, as code.
-pub(crate) fn writing(key: &str, is_code: bool, is_proper: bool) -> Writing {
+pub(crate) fn required_form(key: &str, is_code: bool, is_proper: bool) -> RequiredForm {
     let ordinary = lexicon::is_stop(key)
         || lexicon::is_verb(key)
         || lexicon::is_general(key)
         || lexicon::is_weak(key)
         || key.ends_with("ed");
     match (is_code, is_proper) {
-        (true, _) if !key.contains(' ') && ordinary => Writing::Code,
-        (_, true) => Writing::Capital,
-        _ => Writing::Any,
+        (true, _) if !key.contains(' ') && ordinary => RequiredForm::Code,
+        (_, true) => RequiredForm::Capital,
+        _ => RequiredForm::Any,
     }
 }

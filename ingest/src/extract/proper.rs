@@ -15,8 +15,8 @@
 use std::ops::Range;
 
 use super::dates;
-use super::name::{is_clean, letters};
-use super::reading::Usage;
+use super::name::{has_only_word_chars, letters};
+use super::reading::WordUsage;
 use crate::lexicon;
 use crate::prose::Word;
 
@@ -32,18 +32,18 @@ const PARTICLES: &[&str] = &[
 
 /// The proper names of a sentence, in order. None in a line whose words are all capitalised, such
 /// as a title.
-pub(crate) fn names(words: &[Word<'_>], usage: &Usage) -> Vec<Range<usize>> {
+pub(crate) fn names(words: &[Word<'_>], usage: &WordUsage) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     if is_title_case(words) {
         return found;
     }
     let mut at = 0;
     while at < words.len() {
-        if !opens(words, at, usage) {
+        if !opens_sentence(words, at, usage) {
             at += 1;
             continue;
         }
-        let end = end(words, at);
+        let end = name_end(words, at);
         let run = trimmed(words, at..end);
         if is_name(&words[run.clone()], usage) {
             found.push(run);
@@ -61,7 +61,7 @@ fn is_title_case(words: &[Word<'_>]) -> bool {
 }
 
 /// Whether a name may start at `at`.
-fn opens(words: &[Word<'_>], at: usize, usage: &Usage) -> bool {
+fn opens_sentence(words: &[Word<'_>], at: usize, usage: &WordUsage) -> bool {
     let word = &words[at];
     let capital = |i: usize| {
         words
@@ -73,7 +73,7 @@ fn opens(words: &[Word<'_>], at: usize, usage: &Usage) -> bool {
     }
     if is_year(word.surface) {
         // `2008 Summer Olympics`, but `the 1993 American film` and `in 1843 Ada Lovelace`.
-        let dated = at > 0 && dates::calls_for_year(&words[at - 1].surface.to_lowercase());
+        let dated = at > 0 && dates::precedes_year(&words[at - 1].surface.to_lowercase());
         return capital(at + 1) && capital(at + 2) && !dated;
     }
     if !is_capital(word) {
@@ -89,8 +89,8 @@ fn opens(words: &[Word<'_>], at: usize, usage: &Usage) -> bool {
 }
 
 /// Whether a word that opens a sentence may well have its capital from there.
-fn is_ordinary(lower: &str, usage: &Usage) -> bool {
-    usage.is_written_small(lower)
+fn is_ordinary(lower: &str, usage: &WordUsage) -> bool {
+    usage.is_lowercase(lower)
         || lexicon::is_weak(lower)
         || lexicon::is_adverb(lower)
         || lexicon::is_participle(lower)
@@ -98,7 +98,7 @@ fn is_ordinary(lower: &str, usage: &Usage) -> bool {
 }
 
 /// Where the name ends that starts at `start`.
-fn end(words: &[Word<'_>], start: usize) -> usize {
+fn name_end(words: &[Word<'_>], start: usize) -> usize {
     let mut end = start + 1;
     while let Some(next) = words.get(end).filter(|next| !next.gap_before) {
         if is_capital(next) {
@@ -108,7 +108,7 @@ fn end(words: &[Word<'_>], start: usize) -> usize {
         if is_number(next.surface) && takes_number(&words[start..end]) {
             return end + 1;
         }
-        match joint(words, start, end) {
+        match joined_name_end(words, start, end) {
             0 => break,
             length => end += length + 1,
         }
@@ -125,7 +125,7 @@ fn takes_number(run: &[Word<'_>]) -> bool {
 
 /// How many small words at `end` join what follows to the name that starts at `start`; 0 where they
 /// join nothing.
-fn joint(words: &[Word<'_>], start: usize, end: usize) -> usize {
+fn joined_name_end(words: &[Word<'_>], start: usize, end: usize) -> usize {
     let small = words[end..]
         .iter()
         .take_while(|w| !w.gap_before && !w.is_capitalised());
@@ -196,11 +196,12 @@ fn is_ordinal(word: &str) -> bool {
 }
 
 /// Whether a run of capitalised words names something.
-pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
+pub(crate) fn is_name(run: &[Word<'_>], usage: &WordUsage) -> bool {
     let fit = |w: &Word<'_>| {
         is_number(w.surface)
             || is_ordinal(w.surface)
-            || is_clean(w.surface) && !lexicon::is_apparatus(&w.surface.to_lowercase())
+            || has_only_word_chars(w.surface)
+                && !lexicon::is_citation_word(&w.surface.to_lowercase())
     };
     match run {
         [] => false,
@@ -219,13 +220,13 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
                 .count();
             run.len() <= PROPER_WORDS_MAX
                 && run.iter().all(fit)
-                && (long > 1 || run.iter().any(is_telling))
+                && (long > 1 || run.iter().any(is_distinctive))
         }
     }
 }
 
 /// Whether a word may carry a name of several: `York` in `New York`, but not `Part` in `Part B`.
-fn is_telling(word: &Word<'_>) -> bool {
+fn is_distinctive(word: &Word<'_>) -> bool {
     letters(word.surface) >= 2
         && !lexicon::is_general(&word.folded)
         && !lexicon::is_stop(&word.surface.to_lowercase())
@@ -243,19 +244,19 @@ pub(crate) fn is_title(words: &[Word<'_>]) -> bool {
         && words[1..].iter().all(|w| !w.gap_before)
         && words
             .iter()
-            .all(|w| is_number(w.surface) || is_clean(w.surface))
+            .all(|w| is_number(w.surface) || has_only_word_chars(w.surface))
         && words
             .iter()
             .any(|w| !lexicon::is_general(&w.folded) && letters(w.surface) > 2)
 }
 
-fn is_single(word: &Word<'_>, usage: &Usage) -> bool {
+fn is_single(word: &Word<'_>, usage: &WordUsage) -> bool {
     let lower = word.surface.to_lowercase();
     let long = letters(word.surface) >= 3 || letters(word.surface) == 2 && word.is_acronym();
     let proper = usage.is_proper(&lower) || word.is_acronym();
     long && proper
-        && is_clean(word.surface)
-        && !lexicon::is_apparatus(&lower)
+        && has_only_word_chars(word.surface)
+        && !lexicon::is_citation_word(&lower)
         && (!lexicon::is_stop(&lower) || word.is_acronym())
         && !lexicon::is_numbered(&word.folded)
         && !lexicon::is_vague(&word.folded)
@@ -269,7 +270,7 @@ mod tests {
 
     fn found(text: &str) -> Vec<String> {
         let words = prose::words(text);
-        let usage = Usage::new(std::slice::from_ref(&words));
+        let usage = WordUsage::new(std::slice::from_ref(&words));
         let runs = names(&words, &usage);
         let written =
             |run: Range<usize>| text[words[run.start].start..words[run.end - 1].end()].to_owned();

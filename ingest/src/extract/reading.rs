@@ -8,7 +8,7 @@ use locidb::storage::records::Level;
 use crate::chunk::marks::Marks;
 use crate::chunk::numbering;
 use crate::chunk::positions::Positions;
-use crate::chunk::units::{Limits, Unit, UnitKind, units};
+use crate::chunk::units::{Unit, UnitKind, UnitLimits, units};
 use crate::lexicon;
 use crate::prose::{self, Word};
 use loci_documents::{BlockKind, MarkKind, ParsedDocument};
@@ -21,7 +21,7 @@ pub(crate) struct Line {
     /// Whether it is a heading.
     pub(crate) is_heading: bool,
     /// Whether it belongs to a list of contents or references, which names much and says little.
-    pub(crate) is_apparatus: bool,
+    pub(crate) is_contents_or_references: bool,
     /// Emphasised runs in it.
     pub(crate) emphasised: Vec<String>,
     /// Code in running text.
@@ -34,9 +34,9 @@ pub(crate) struct Line {
 pub(crate) fn lines(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<Line> {
     let positions = Positions::new(&parsed.text);
     let leaves = Leaves::new(chunks);
-    let limits = Limits {
-        hard: 512,
-        piece: 256,
+    let limits = UnitLimits {
+        tokens_max: 512,
+        split_tokens: 256,
     };
     let found = units(parsed, limits)
         .into_iter()
@@ -51,7 +51,7 @@ pub(crate) fn lines(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<Line> {
             if line.is_heading {
                 listing = is_listing(&line.text);
             }
-            line.is_apparatus = listing || is_reference(&line.text);
+            line.is_contents_or_references = listing || is_reference(&line.text);
             line
         })
         .collect()
@@ -93,7 +93,7 @@ fn line(parsed: &ParsedDocument, marks: &Marks<'_>, unit: &Unit, leaves: Vec<u32
         |range: &std::ops::Range<usize>| prose::visible(&parsed.text[range.clone()], parsed.kind);
     let inside = |code: bool| {
         let marks = marks
-            .inside(unit.range.clone())
+            .within(unit.range.clone())
             .filter(|mark| (mark.kind == MarkKind::Code) == code);
         marks.map(|mark| visible(&mark.range)).collect()
     };
@@ -106,9 +106,9 @@ fn line(parsed: &ParsedDocument, marks: &Marks<'_>, unit: &Unit, leaves: Vec<u32
         None => visible(&unit.range),
     };
     Line {
-        text: calm(text),
+        text: normalise_capitals(text),
         is_heading: unit.is_heading(),
-        is_apparatus: false,
+        is_contents_or_references: false,
         emphasised: inside(false),
         code: inside(true),
         leaves,
@@ -116,7 +116,7 @@ fn line(parsed: &ParsedDocument, marks: &Marks<'_>, unit: &Unit, leaves: Vec<u32
 }
 
 /// A text of several words in capitals only, in small letters; any other as it is.
-fn calm(text: String) -> String {
+fn normalise_capitals(text: String) -> String {
     let shouts = text.contains(' ') && !text.chars().any(char::is_lowercase);
     if shouts { text.to_lowercase() } else { text }
 }
@@ -156,20 +156,20 @@ impl Leaves {
 
 /// How the file uses its words: what stands before and after them tells nouns from verbs.
 #[derive(Debug, Default)]
-pub(crate) struct Usage(BTreeMap<String, Uses>);
+pub(crate) struct WordUsage(BTreeMap<String, UsageCounts>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Uses {
+struct UsageCounts {
     noun: u32,
     verb: u32,
     lower_inside: u32,
     capital_inside: u32,
 }
 
-impl Usage {
+impl WordUsage {
     /// Counts over the words of all sentences.
-    pub(crate) fn new(sentences: &[Vec<Word<'_>>]) -> Usage {
-        let mut usage = Usage::default();
+    pub(crate) fn new(sentences: &[Vec<Word<'_>>]) -> WordUsage {
+        let mut usage = WordUsage::default();
         for words in sentences {
             for (i, word) in words.iter().enumerate() {
                 usage.count(words, i, word);
@@ -182,7 +182,7 @@ impl Usage {
         let lower = |w: &Word<'_>| w.surface.to_lowercase();
         let before = i.checked_sub(1).map(|p| &words[p]);
         let before = before.filter(|_| !word.gap_before);
-        let is_called = before.is_some_and(Word::calls_for_verb);
+        let is_called = before.is_some_and(Word::precedes_verb);
         let before = before.map(lower);
         let after = words.get(i + 1).filter(|next| !next.gap_before).map(lower);
         let uses = self.0.entry(lower(word)).or_default();
@@ -202,13 +202,13 @@ impl Usage {
         uses.verb += u32::from(verbal) + u32::from(object && !nominal);
     }
 
-    fn of(&self, lower: &str) -> Uses {
+    fn counts(&self, lower: &str) -> UsageCounts {
         self.0.get(lower).copied().unwrap_or_default()
     }
 
     /// Whether a lower-case word is used as a verb here, as far as can be told.
     pub(crate) fn is_verb(&self, lower: &str) -> bool {
-        let Uses { noun, verb, .. } = self.of(lower);
+        let UsageCounts { noun, verb, .. } = self.counts(lower);
         if lexicon::is_verb(lower) {
             noun < 2 || noun < 2 * verb
         } else {
@@ -219,7 +219,7 @@ impl Usage {
     /// Whether a lower-case word inside a phrase is a verb. A verb in its base form may well stand
     /// for a noun there (`borrow checker`, `compiler pass`).
     pub(crate) fn acts_as_verb(&self, lower: &str) -> bool {
-        let Uses { noun, verb, .. } = self.of(lower);
+        let UsageCounts { noun, verb, .. } = self.counts(lower);
         if lexicon::is_base_verb(lower) {
             verb > 2 * noun
         } else {
@@ -228,24 +228,24 @@ impl Usage {
     }
 
     /// Whether a word stands where a verb stands more often than where a noun does.
-    pub(crate) fn leans_to_verb(&self, lower: &str) -> bool {
-        let Uses { noun, verb, .. } = self.of(lower);
+    pub(crate) fn is_mostly_verb(&self, lower: &str) -> bool {
+        let UsageCounts { noun, verb, .. } = self.counts(lower);
         verb > noun
     }
 
     /// How often a word stands behind an article or the like.
-    pub(crate) fn as_noun(&self, lower: &str) -> u32 {
-        self.of(lower).noun
+    pub(crate) fn noun_count(&self, lower: &str) -> u32 {
+        self.counts(lower).noun
     }
 
     /// Whether a word is written small anywhere inside a sentence.
-    pub(crate) fn is_written_small(&self, lower: &str) -> bool {
-        self.of(lower).lower_inside > 0
+    pub(crate) fn is_lowercase(&self, lower: &str) -> bool {
+        self.counts(lower).lower_inside > 0
     }
 
     /// Whether a word is written with a capital wherever it stands inside a sentence.
     pub(crate) fn is_proper(&self, lower: &str) -> bool {
-        let uses = self.of(lower);
+        let uses = self.counts(lower);
         uses.capital_inside > 0 && uses.lower_inside * 4 <= uses.capital_inside
     }
 }
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn a_word_behind_may_is_a_verb_and_behind_the_month_none() {
         let verbs = |text: &str| {
-            let usage = Usage::new(&[prose::words(text)]);
-            usage.of("overflow").verb
+            let usage = WordUsage::new(&[prose::words(text)]);
+            usage.counts("overflow").verb
         };
         assert_eq!(verbs("The heap may overflow."), 1);
         assert_eq!(verbs("The heap MAY overflow."), 1);

@@ -10,20 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use locidb::NewRelation;
 
 use super::reading::Line;
-use super::select::Chosen;
+use super::select::SelectedConcept;
 use super::{ExtractSettings, best_per_leaf};
 use crate::lexicon;
 use crate::prose::Word;
-use crate::terms::shortened;
+use crate::terms::truncate;
 
 const DESCRIPTION_CHARS_MAX: usize = 240;
 /// What one shared sentence is worth, and the most that sharing is worth.
-const SHARED: f32 = 0.5;
-const SHARED_MAX: u32 = 6;
+const COOCCURRENCE_WEIGHT: f32 = 0.5;
+const COOCCURRENCES_MAX: u32 = 6;
 /// A concept in more sentences of one line than this is not paired there.
-const PAIRED_MAX: usize = 8;
+const PAIRED_CONCEPTS_MAX: usize = 8;
 /// Files of up to this many sentences are short: standing together once is enough.
-const SHORT: usize = 40;
+const SHORT_FILE_SENTENCES_MAX: usize = 40;
 
 /// (the words of the verb, the relation, whether it leads from the second concept to the first)
 const VERBS: &[(&[&str], &str, bool)] = &[
@@ -132,30 +132,30 @@ const VERBS: &[(&[&str], &str, bool)] = &[
 
 /// A relation while its evidence is gathered.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct RelationEvidence {
     weight: f32,
     description: Option<usize>,
     leaves: BTreeSet<u32>,
     rank: f32,
 }
 
-type Key = (usize, usize, &'static str);
+type RelationKey = (usize, usize, &'static str);
 
 /// Relates the concepts of a file. Strongest first.
 pub(crate) fn relate(
-    chosen: &[Chosen],
+    chosen: &[SelectedConcept],
     lines: &[Line],
     words: &[Vec<Word<'_>>],
     settings: &ExtractSettings,
 ) -> Vec<NewRelation> {
-    let mut found: BTreeMap<Key, Found> = BTreeMap::new();
-    let by_line = by_line(chosen, lines.len());
+    let mut found: BTreeMap<RelationKey, RelationEvidence> = BTreeMap::new();
+    let by_line = concepts_by_line(chosen, lines.len());
     for (at, standing) in by_line
         .iter()
         .enumerate()
         .filter(|(at, _)| !lines[*at].is_heading)
     {
-        let asks = lines[at].text.ends_with('?') || lines[at].is_apparatus;
+        let asks = lines[at].text.ends_with('?') || lines[at].is_contents_or_references;
         for pair in standing.windows(2).filter(|_| !asks) {
             if let Some((kind, reversed)) = verb_between(&words[at], &pair[0].1, &pair[1].1) {
                 let (a, b) = if reversed {
@@ -165,33 +165,33 @@ pub(crate) fn relate(
                 };
                 // A proper name is no kind of thing: in `a Julia library` it only describes.
                 if kind != "IS_A" || chosen[b].kind != "name" {
-                    state(&mut found, (a, b, kind), at, lines);
+                    add_evidence(&mut found, (a, b, kind), at, lines);
                 }
             }
         }
     }
-    genera(&mut found, chosen, lines);
-    shared(&mut found, chosen, &by_line, lines);
-    let kept = keep_best(found, settings.relations_per_chunk);
-    let make = |((a, b, kind), found): (Key, Found)| NewRelation {
+    add_is_a_relations(&mut found, chosen, lines);
+    add_cooccurrences(&mut found, chosen, &by_line, lines);
+    let retained = retain_best(found, settings.relations_per_chunk);
+    let make = |((a, b, kind), found): (RelationKey, RelationEvidence)| NewRelation {
         source: chosen[a].name.clone(),
         target: chosen[b].name.clone(),
         kind: kind.to_owned(),
         description: found
             .description
-            .map(|l| shortened(&lines[l].text, DESCRIPTION_CHARS_MAX))
+            .map(|l| truncate(&lines[l].text, DESCRIPTION_CHARS_MAX))
             .unwrap_or_default(),
         weight: found.weight,
         chunks: found.leaves.into_iter().collect(),
     };
-    kept.into_iter().map(make).collect()
+    retained.into_iter().map(make).collect()
 }
 
-type Standing = Vec<(usize, std::ops::Range<usize>)>;
+type LineConcepts = Vec<(usize, std::ops::Range<usize>)>;
 
 /// The concepts of every line in the order in which they stand there.
-fn by_line(chosen: &[Chosen], line_count: usize) -> Vec<Standing> {
-    let mut lines: Vec<Standing> = vec![Vec::new(); line_count];
+fn concepts_by_line(chosen: &[SelectedConcept], line_count: usize) -> Vec<LineConcepts> {
+    let mut lines: Vec<LineConcepts> = vec![Vec::new(); line_count];
     for (i, concept) in chosen.iter().enumerate() {
         for (&line, runs) in &concept.occurrences {
             lines[line].extend(runs.iter().map(|run| (i, run.clone())));
@@ -204,7 +204,12 @@ fn by_line(chosen: &[Chosen], line_count: usize) -> Vec<Standing> {
 }
 
 /// Adds a sentence that states a relation.
-fn state(found: &mut BTreeMap<Key, Found>, key: Key, line: usize, lines: &[Line]) {
+fn add_evidence(
+    found: &mut BTreeMap<RelationKey, RelationEvidence>,
+    key: RelationKey,
+    line: usize,
+    lines: &[Line],
+) {
     if key.0 == key.1 {
         return;
     }
@@ -231,22 +236,22 @@ fn verb_between(
     if !is_subject(words, a.start) || !is_head(words, b) || words[a.end - 1].is_possessive {
         return None;
     }
-    let said: Vec<String> = between.iter().map(|w| w.surface.to_lowercase()).collect();
-    if said.iter().any(|w| {
+    let lowered: Vec<String> = between.iter().map(|w| w.surface.to_lowercase()).collect();
+    if lowered.iter().any(|w| {
         matches!(w.as_str(), "not" | "never" | "no" | "without" | "cannot")
             || w.contains("n't")
             || w.contains("n’t")
     }) {
         return None;
     }
-    let start = said
+    let start = lowered
         .iter()
         .position(|word| !is_auxiliary(word))
-        .unwrap_or(said.len());
+        .unwrap_or(lowered.len());
     // `is a` begins with what is an auxiliary elsewhere, so every start up to the verb is tried.
-    let fitting = (0..=start).filter_map(|from| verb_at(&said[from..]).map(|verb| (from, verb)));
+    let fitting = (0..=start).filter_map(|from| verb_at(&lowered[from..]).map(|verb| (from, verb)));
     let (from, (len, kind, reversed)) = fitting.max_by_key(|(from, (len, ..))| (*len, *from))?;
-    let after = &said[from + len..];
+    let after = &lowered[from + len..];
     let loose = if kind == "IS_A" { 1 } else { 3 };
     let next = words
         .get(b.end)
@@ -267,9 +272,9 @@ fn verb_between(
 }
 
 /// The longest verb that `said` starts with: its length in words, relation, direction.
-fn verb_at(said: &[String]) -> Option<(usize, &'static str, bool)> {
+fn verb_at(words: &[String]) -> Option<(usize, &'static str, bool)> {
     let fits = |verb: &&[&str]| {
-        verb.len() <= said.len() && verb.iter().zip(said).all(|(a, b)| *a == b.as_str())
+        verb.len() <= words.len() && verb.iter().zip(words).all(|(a, b)| *a == b.as_str())
     };
     let best = VERBS
         .iter()
@@ -367,7 +372,11 @@ fn is_conditional(words: &[Word<'_>], start: usize) -> bool {
 }
 
 /// What concepts are said to be, where that is a concept too.
-fn genera(found: &mut BTreeMap<Key, Found>, chosen: &[Chosen], lines: &[Line]) {
+fn add_is_a_relations(
+    found: &mut BTreeMap<RelationKey, RelationEvidence>,
+    chosen: &[SelectedConcept],
+    lines: &[Line],
+) {
     let places: BTreeMap<&str, usize> = chosen
         .iter()
         .enumerate()
@@ -384,22 +393,22 @@ fn genera(found: &mut BTreeMap<Key, Found>, chosen: &[Chosen], lines: &[Line]) {
             else {
                 continue;
             };
-            let stated = found.get(&(i, target, "IS_A")).is_some_and(|f| {
+            let is_stated_elsewhere = found.get(&(i, target, "IS_A")).is_some_and(|f| {
                 f.leaves
                     .is_superset(&lines[*line].leaves.iter().copied().collect())
             });
-            if !stated {
-                state(found, (i, target, "IS_A"), *line, lines);
+            if !is_stated_elsewhere {
+                add_evidence(found, (i, target, "IS_A"), *line, lines);
             }
         }
     }
 }
 
 /// Concepts that keep standing in the same sentences.
-fn shared(
-    found: &mut BTreeMap<Key, Found>,
-    chosen: &[Chosen],
-    by_line: &[Standing],
+fn add_cooccurrences(
+    found: &mut BTreeMap<RelationKey, RelationEvidence>,
+    chosen: &[SelectedConcept],
+    by_line: &[LineConcepts],
     lines: &[Line],
 ) {
     let mut together: BTreeMap<(usize, usize), (u32, BTreeSet<u32>)> = BTreeMap::new();
@@ -411,7 +420,7 @@ fn shared(
         let mut here: Vec<usize> = standing.iter().map(|(i, _)| *i).collect();
         here.sort_unstable();
         here.dedup();
-        here.truncate(PAIRED_MAX);
+        here.truncate(PAIRED_CONCEPTS_MAX);
         for (n, &a) in here.iter().enumerate() {
             for &b in &here[n + 1..] {
                 let pair = together.entry((a, b)).or_default();
@@ -420,7 +429,11 @@ fn shared(
             }
         }
     }
-    let enough = if lines.len() <= SHORT { 1 } else { 2 };
+    let enough = if lines.len() <= SHORT_FILE_SENTENCES_MAX {
+        1
+    } else {
+        2
+    };
     let typed: BTreeSet<(usize, usize)> = found
         .keys()
         .map(|&(a, b, _)| (a.min(b), a.max(b)))
@@ -434,10 +447,10 @@ fn shared(
         let close = count as f32 / (size(a) * size(b)).sqrt() * (1.0 + count as f32).ln();
         // Concepts come best first: what the file is about is what the others are related to.
         let rank = close * (1.0 + 1.0 / (1.0 + a.min(b) as f32));
-        let weight = SHARED * count.min(SHARED_MAX) as f32;
+        let weight = COOCCURRENCE_WEIGHT * count.min(COOCCURRENCES_MAX) as f32;
         found.insert(
             (a, b, "RELATED_TO"),
-            Found {
+            RelationEvidence {
                 weight,
                 description: None,
                 leaves,
@@ -449,8 +462,11 @@ fn shared(
 
 /// Keeps the evidence of the best `limit` relations of every passage, and the relations that have
 /// any.
-fn keep_best(found: BTreeMap<Key, Found>, limit: usize) -> Vec<(Key, Found)> {
-    let mut all: Vec<(Key, Found)> = found.into_iter().collect();
+fn retain_best(
+    found: BTreeMap<RelationKey, RelationEvidence>,
+    limit: usize,
+) -> Vec<(RelationKey, RelationEvidence)> {
+    let mut all: Vec<(RelationKey, RelationEvidence)> = found.into_iter().collect();
     let mut contents: BTreeMap<u32, Vec<(f32, usize)>> = BTreeMap::new();
     for (i, (_, relation)) in all.iter().enumerate() {
         relation
@@ -458,9 +474,11 @@ fn keep_best(found: BTreeMap<Key, Found>, limit: usize) -> Vec<(Key, Found)> {
             .iter()
             .for_each(|&leaf| contents.entry(leaf).or_default().push((relation.rank, i)));
     }
-    let kept = best_per_leaf(&contents, limit);
+    let retained = best_per_leaf(&contents, limit);
     for (i, (_, relation)) in all.iter_mut().enumerate() {
-        relation.leaves.retain(|&leaf| kept.contains(&(leaf, i)));
+        relation
+            .leaves
+            .retain(|&leaf| retained.contains(&(leaf, i)));
     }
     all.retain(|(_, relation)| !relation.leaves.is_empty());
     all.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then(a.0.cmp(&b.0)));

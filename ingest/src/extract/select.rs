@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::gather::{Candidate, Candidates};
-use super::occur::{Finder, Forms, Occurrence, Writing, writing};
-use super::reading::{Line, Usage};
+use super::occur::{NameFinder, Occurrence, RequiredForm, SurfaceForms, required_form};
+use super::reading::{Line, WordUsage};
 use super::{ExtractSettings, best_per_leaf};
 use crate::lexicon;
 use crate::prose::{self, Word};
 
 /// A concept with its places.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedConcept {
     /// As it is best written.
     pub(crate) name: String,
     /// Folded words.
@@ -32,10 +32,10 @@ pub(crate) struct Chosen {
 }
 
 /// Files of up to this many passages are short: names need not recur.
-const SHORT: usize = 8;
+const SHORT_FILE_PASSAGES_MAX: usize = 8;
 
 /// A sentence of fewer words describes nothing.
-const TELLING_WORDS: usize = 6;
+const DESCRIPTION_WORDS_MIN: usize = 6;
 
 fn leaf_count(lines: &[Line]) -> usize {
     let last = lines.iter().filter_map(|line| line.leaves.last());
@@ -44,7 +44,7 @@ fn leaf_count(lines: &[Line]) -> usize {
 
 /// Whether a file is so short that names need not recur.
 pub(crate) fn is_short(lines: &[Line]) -> bool {
-    leaf_count(lines) <= SHORT
+    leaf_count(lines) <= SHORT_FILE_PASSAGES_MAX
 }
 
 /// Chooses the concepts of a file, best first.
@@ -52,39 +52,39 @@ pub(crate) fn select(
     candidates: Candidates,
     lines: &[Line],
     words: &[Vec<Word<'_>>],
-    usage: &Usage,
+    usage: &WordUsage,
     settings: &ExtractSettings,
-) -> Vec<Chosen> {
+) -> Vec<SelectedConcept> {
     let leaf_count = leaf_count(lines);
-    let judge = Judge {
+    let judge = CandidateFilter {
         usage,
-        short: leaf_count <= SHORT,
+        is_short: leaf_count <= SHORT_FILE_PASSAGES_MAX,
         leaf_count,
     };
     let mut pool: Vec<(String, Candidate)> = candidates
         .0
         .into_iter()
-        .filter(|(key, c)| judge.plausible(key, c))
+        .filter(|(key, c)| judge.is_plausible(key, c))
         .collect();
     merge_synonyms(&mut pool);
     // Longer names that turn out too rare must not hide the shorter ones inside them: look twice.
-    let seen = tally(&pool, lines, words, usage);
+    let seen = count_occurrences(&pool, lines, words, usage);
     let mut seen = seen.into_iter();
     pool.retain(|(key, c)| seen.next().is_some_and(|t| judge.accepts(key, c, &t)));
-    let seen = tally(&pool, lines, words, usage);
-    let chosen: Vec<Chosen> = pool
+    let seen = count_occurrences(&pool, lines, words, usage);
+    let chosen: Vec<SelectedConcept> = pool
         .into_iter()
         .zip(seen)
         .filter(|((key, c), t)| judge.accepts(key, c, t))
-        .map(|((key, candidate), tally)| judge.chosen(key, candidate, tally, lines, words))
+        .map(|((key, candidate), tally)| judge.into_concept(key, candidate, tally, lines, words))
         .collect();
     let chosen = merge_short_forms(merge_spellings(chosen));
-    keep_best(chosen, settings.entities_per_chunk)
+    retain_best(chosen, settings.entities_per_chunk)
 }
 
 /// A capitalised word that closes just one longer name of the file is that name for short, as
 /// `Lovelace` is `Ada Lovelace`: its mentions are those of the longer.
-fn merge_short_forms(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
+fn merge_short_forms(mut chosen: Vec<SelectedConcept>) -> Vec<SelectedConcept> {
     let mut longer: BTreeMap<String, Option<usize>> = BTreeMap::new();
     for (i, concept) in chosen.iter().enumerate() {
         let words: Vec<&str> = concept.name.split(' ').collect();
@@ -107,15 +107,15 @@ fn merge_short_forms(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
             std::mem::take(&mut chosen[from].mentions),
             std::mem::take(&mut chosen[from].occurrences),
         );
-        chosen[into].absorb(mentions, occurrences);
+        chosen[into].merge_into(mentions, occurrences);
     }
     chosen.retain(|concept| !concept.mentions.is_empty());
     chosen
 }
 
-impl Chosen {
+impl SelectedConcept {
     /// Adds what was seen under another name.
-    fn absorb(
+    fn merge_into(
         &mut self,
         mentions: BTreeMap<u32, u32>,
         occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
@@ -132,10 +132,10 @@ impl Chosen {
 }
 
 /// Names that differ in hyphens and the like only are one; the better one stays.
-fn merge_spellings(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
+fn merge_spellings(mut chosen: Vec<SelectedConcept>) -> Vec<SelectedConcept> {
     chosen.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut merged: Vec<Chosen> = Vec::new();
+    let mut merged: Vec<SelectedConcept> = Vec::new();
     for concept in chosen {
         let letters: String = concept
             .name
@@ -148,7 +148,7 @@ fn merge_spellings(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
             merged.push(concept);
             continue;
         };
-        merged[at].absorb(concept.mentions, concept.occurrences);
+        merged[at].merge_into(concept.mentions, concept.occurrences);
     }
     merged
 }
@@ -168,13 +168,13 @@ fn merge_synonyms(pool: &mut Vec<(String, Candidate)>) {
             ) else {
                 continue;
             };
-            let (_, lent) = pool.remove(from);
+            let (_, synonym) = pool.remove(from);
             if let Some((_, c)) = pool.iter_mut().find(|(key, _)| *key == name) {
-                c.definitions.extend(lent.definitions);
-                c.genera.extend(lent.genera);
-                c.headings += lent.headings;
-                c.emphasised += lent.emphasised;
-                c.capitalised += lent.capitalised;
+                c.definitions.extend(synonym.definitions);
+                c.genera.extend(synonym.genera);
+                c.headings += synonym.headings;
+                c.emphasised += synonym.emphasised;
+                c.capitalised += synonym.capitalised;
             }
         }
     }
@@ -186,38 +186,38 @@ fn key_of(name: &str) -> String {
 
 /// What was seen of one candidate.
 #[derive(Clone, Debug, Default)]
-struct Tally {
+struct CandidateStats {
     /// Ways of writing it in running text.
-    forms: Forms,
+    forms: SurfaceForms,
     /// Ways of writing it in headings.
-    heading_forms: Forms,
+    heading_forms: SurfaceForms,
     occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
     mentions: BTreeMap<u32, u32>,
     /// Occurrences in running text.
-    body: u32,
+    body_count: u32,
 }
 
-fn tally(
+fn count_occurrences(
     pool: &[(String, Candidate)],
     lines: &[Line],
     words: &[Vec<Word<'_>>],
-    usage: &Usage,
-) -> Vec<Tally> {
-    let mut finder = Finder::default();
+    usage: &WordUsage,
+) -> Vec<CandidateStats> {
+    let mut finder = NameFinder::default();
     for (i, (key, candidate)) in pool.iter().enumerate() {
         let is_proper =
             candidate.capitalised > 0 && key.split(' ').all(|word| usage.is_proper(word));
         finder.add(
             key,
             i,
-            writing(key, is_code(candidate), is_proper && !key.contains(' ')),
+            required_form(key, is_code(candidate), is_proper && !key.contains(' ')),
         );
         candidate
             .synonyms
             .iter()
-            .for_each(|other| finder.add(&key_of(other), i, Writing::Any));
+            .for_each(|other| finder.add(&key_of(other), i, RequiredForm::Any));
     }
-    let mut seen = vec![Tally::default(); pool.len()];
+    let mut seen = vec![CandidateStats::default(); pool.len()];
     for (at, (line, words)) in lines.iter().zip(words).enumerate() {
         for Occurrence { name, words: run } in finder.find(line, words) {
             let tally = &mut seen[name];
@@ -233,7 +233,7 @@ fn tally(
             if super::name::key(found) == pool[name].0 {
                 forms.add(&line.text, found, run.start == 0, usage);
             }
-            tally.body += u32::from(!line.is_heading);
+            tally.body_count += u32::from(!line.is_heading);
             tally.occurrences.entry(at).or_default().push(run);
         }
     }
@@ -247,7 +247,7 @@ fn is_code(c: &Candidate) -> bool {
 
 /// Whether the words of a sentence open with the name at `run`, an article aside, and go on with
 /// something other than a further noun.
-fn opens(words: &[Word<'_>], run: &std::ops::Range<usize>) -> bool {
+fn opens_sentence(words: &[Word<'_>], run: &std::ops::Range<usize>) -> bool {
     let article =
         run.start == 1 && matches!(words[0].surface.to_lowercase().as_str(), "a" | "an" | "the");
     let next = words
@@ -266,61 +266,61 @@ fn is_prose(c: &Candidate) -> bool {
     !c.definitions.is_empty() || c.headings > 0 || c.emphasised > 0
 }
 
-struct Judge<'a> {
-    usage: &'a Usage,
-    short: bool,
+struct CandidateFilter<'a> {
+    usage: &'a WordUsage,
+    is_short: bool,
     leaf_count: usize,
 }
 
-impl Judge<'_> {
+impl CandidateFilter<'_> {
     /// Whether anything speaks for a candidate, before its occurrences are counted.
-    fn plausible(&self, key: &str, c: &Candidate) -> bool {
+    fn is_plausible(&self, key: &str, c: &Candidate) -> bool {
         is_prose(c)
             || c.capitalised > 0
             || c.code >= 2
             || c.quoted > 0
             || !c.synonyms.is_empty()
-            || self.recurs(key, c)
+            || self.is_recurring(key, c)
     }
 
-    fn recurs(&self, key: &str, c: &Candidate) -> bool {
-        let often = if self.short { 2 } else { 3 };
+    fn is_recurring(&self, key: &str, c: &Candidate) -> bool {
+        let often = if self.is_short { 2 } else { 3 };
         let verbal = key.ends_with("ing") || key.ends_with("ed");
         match key.contains(' ') {
             true => c.phrase >= often,
             false if verbal => false,
             false => {
-                c.phrase as usize >= 5.max(self.leaf_count / 12) && self.usage.as_noun(key) >= 3
+                c.phrase as usize >= 5.max(self.leaf_count / 12) && self.usage.noun_count(key) >= 3
             }
         }
     }
 
-    fn accepts(&self, key: &str, c: &Candidate, seen: &Tally) -> bool {
+    fn accepts(&self, key: &str, c: &Candidate, seen: &CandidateStats) -> bool {
         let several = key.contains(' ');
         let headed = !c.definitions.is_empty() && c.headings > 0;
-        let twice = several || seen.body >= 2 || headed;
-        let nominal = several || self.usage.as_noun(key) > 0 || self.usage.is_proper(key);
-        let named = if self.short { 1 } else { 2 };
-        c.titled && !seen.mentions.is_empty()
-            || seen.body > 0
+        let twice = several || seen.body_count >= 2 || headed;
+        let nominal = several || self.usage.noun_count(key) > 0 || self.usage.is_proper(key);
+        let named = if self.is_short { 1 } else { 2 };
+        c.is_title && !seen.mentions.is_empty()
+            || seen.body_count > 0
                 && ((!c.synonyms.is_empty())
                     || (!c.definitions.is_empty() && twice)
                     || (c.emphasised > 0 && twice && nominal)
                     || (c.headings > 0 && twice && nominal)
                     || (c.capitalised >= named)
                     || (c.code >= 2)
-                    || (c.quoted > 0 && seen.body >= 2)
-                    || self.recurs(key, c))
+                    || (c.quoted > 0 && seen.body_count >= 2)
+                    || self.is_recurring(key, c))
     }
 
-    fn chosen(
+    fn into_concept(
         &self,
         key: String,
         c: Candidate,
-        seen: Tally,
+        seen: CandidateStats,
         lines: &[Line],
         words: &[Vec<Word<'_>>],
-    ) -> Chosen {
+    ) -> SelectedConcept {
         let name = (seen
             .forms
             .best(&key)
@@ -333,19 +333,21 @@ impl Judge<'_> {
             .filter(|(_, line)| words[*line].len() >= 5)
             .max_by_key(|(rank, line)| (*rank, std::cmp::Reverse(*line)))
             .map(|d| d.1);
-        let told = |line: &usize| words[*line].len() >= TELLING_WORDS;
-        let introduced = c.introduced.filter(told);
+        let is_descriptive = |line: &usize| words[*line].len() >= DESCRIPTION_WORDS_MIN;
+        let introduced = c.first_emphasis_line.filter(is_descriptive);
         let subject = || {
             let mut body = seen
                 .occurrences
                 .iter()
                 .filter(|(line, _)| !lines[**line].is_heading);
-            body.find(|(line, runs)| told(line) && opens(&words[**line], &runs[0]))
-                .map(|(line, _)| *line)
+            body.find(|(line, runs)| {
+                is_descriptive(line) && opens_sentence(&words[**line], &runs[0])
+            })
+            .map(|(line, _)| *line)
         };
         let mut synonyms: Vec<String> = c.synonyms.clone();
         synonyms.retain(|other| key_of(other) != key);
-        Chosen {
+        SelectedConcept {
             score: self.score(&key, &c, &seen),
             description: best
                 .or(introduced)
@@ -360,7 +362,7 @@ impl Judge<'_> {
         }
     }
 
-    fn score(&self, key: &str, c: &Candidate, seen: &Tally) -> f32 {
+    fn score(&self, key: &str, c: &Candidate, seen: &CandidateStats) -> f32 {
         let defined = c
             .definitions
             .iter()
@@ -368,14 +370,14 @@ impl Judge<'_> {
             .fold(0.0, f32::max);
         let evidence = defined
             + 2.0 * c.headings.min(1) as f32
-            + if c.titled { 2.0 } else { 0.0 }
+            + if c.is_title { 2.0 } else { 0.0 }
             + 2.0 * c.emphasised.min(2) as f32
             + 2.0 * c.synonyms.len().min(1) as f32
             + 1.5 * c.capitalised.min(1) as f32
             + c.code.min(1) as f32
             + (1.0 + c.phrase as f32).ln()
             + if key.contains(' ') { 0.5 } else { 0.0 };
-        evidence * (1.0 + (1.0 + seen.body as f32).ln())
+        evidence * (1.0 + (1.0 + seen.body_count as f32).ln())
     }
 }
 
@@ -395,7 +397,7 @@ fn kind(name: &str, c: &Candidate) -> &'static str {
 }
 
 /// Keeps the mentions of the best `limit` concepts of every passage, and the concepts that have any.
-fn keep_best(mut chosen: Vec<Chosen>, limit: usize) -> Vec<Chosen> {
+fn retain_best(mut chosen: Vec<SelectedConcept>, limit: usize) -> Vec<SelectedConcept> {
     let mut contents: BTreeMap<u32, Vec<(f32, usize)>> = BTreeMap::new();
     for (i, concept) in chosen.iter().enumerate() {
         for (&leaf, &count) in &concept.mentions {
@@ -403,11 +405,11 @@ fn keep_best(mut chosen: Vec<Chosen>, limit: usize) -> Vec<Chosen> {
             contents.entry(leaf).or_default().push((rank, i));
         }
     }
-    let kept = best_per_leaf(&contents, limit);
+    let retained = best_per_leaf(&contents, limit);
     for (i, concept) in chosen.iter_mut().enumerate() {
         concept
             .mentions
-            .retain(|&leaf, _| kept.contains(&(leaf, i)));
+            .retain(|&leaf, _| retained.contains(&(leaf, i)));
     }
     chosen.retain(|concept| !concept.mentions.is_empty());
     chosen.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));

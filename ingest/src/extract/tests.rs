@@ -65,9 +65,9 @@ fn extracted(text: &str) -> (Vec<NewConcept>, Vec<NewRelation>) {
 }
 
 /// Source, kind and target.
-type Stated<'a> = (&'a str, &'a str, &'a str);
+type RelationTriple<'a> = (&'a str, &'a str, &'a str);
 
-fn stated(relations: &[NewRelation]) -> Vec<Stated<'_>> {
+fn relation_triples(relations: &[NewRelation]) -> Vec<RelationTriple<'_>> {
     let typed = relations.iter().filter(|r| r.kind != "RELATED_TO");
     typed
         .map(|r| (r.source.as_str(), r.kind.as_str(), r.target.as_str()))
@@ -118,20 +118,20 @@ fn concepts_carry_their_defining_sentence() {
 #[test]
 fn what_is_required_comes_before_what_requires_it() {
     let (_, relations) = extracted(OWNERSHIP);
-    let stated = stated(&relations);
+    let triples = relation_triples(&relations);
     assert!(
-        stated.contains(&("ownership", "PREREQUISITE_FOR", "borrow checker")),
-        "{stated:?}"
+        triples.contains(&("ownership", "PREREQUISITE_FOR", "borrow checker")),
+        "{triples:?}"
     );
     assert!(
-        stated.contains(&("memory allocator", "USES", "heap")),
-        "{stated:?}"
+        triples.contains(&("memory allocator", "USES", "heap")),
+        "{triples:?}"
     );
 }
 
 #[test]
 fn verbs_between_names_are_read_in_their_direction() {
-    let cases: &[(&str, &[Stated<'_>])] = &[
+    let cases: &[(&str, &[RelationTriple<'_>])] = &[
         (
             "The page cache requires the block layer.",
             &[("block layer", "PREREQUISITE_FOR", "page cache")],
@@ -160,7 +160,7 @@ fn verbs_between_names_are_read_in_their_direction() {
     let names = "\nA _page cache_ helps. A _block layer_ helps.\nThe page cache is old. The block layer is old.\n";
     for (sentence, expected) in cases {
         let (_, relations) = extracted(&format!("{sentence}{names}"));
-        assert_eq!(stated(&relations), *expected, "in {sentence:?}");
+        assert_eq!(relation_triples(&relations), *expected, "in {sentence:?}");
     }
 }
 
@@ -246,7 +246,7 @@ fn source_files_give_their_symbols() {
         ("Stack", "CONTAINS", "Stack::push"),
         ("Stack::push", "USES", "grow_buffer"),
     ];
-    assert_eq!(stated(&relations), expected);
+    assert_eq!(relation_triples(&relations), expected);
 }
 
 fn any_text() -> impl Strategy<Value = String> {

@@ -16,8 +16,8 @@ use locidb::storage::staging::content_hash;
 use parking_lot::Mutex;
 
 use crate::captions::{CAPTION_BYTES_MAX, Captions, media_type};
-use crate::runner::{CAPTIONS_BYTES_MAX, Made};
-use loci_documents::warnings::{counted, listed, one_line};
+use crate::runner::{CAPTIONS_BYTES_MAX, IngestedDocument};
+use loci_documents::warnings::{count_noun, listed, one_line};
 
 /// Pictures of one document that get a caption.
 const PICTURES_MAX: usize = 1_000;
@@ -29,52 +29,52 @@ const UNAVAILABLE_MAX: usize = 10;
 /// Bytes of a picture's and a model's name.
 const NAME_BYTES_MAX: usize = 200;
 /// Bytes of why a model failed: what to do about it stands behind.
-const WHY_BYTES_MAX: usize = 240;
+const REASON_BYTES_MAX: usize = 240;
 
 /// What one picture shows, or why that cannot be said.
-type Said = Result<String, CaptionError>;
+type CaptionResult = Result<String, CaptionError>;
 /// The same, once it is known; locked while it is asked.
-type Known = Arc<Mutex<Option<Said>>>;
+type CachedCaption = Arc<Mutex<Option<CaptionResult>>>;
 
 /// A model, and what it said in this run.
-pub(super) struct Captioning {
+pub(super) struct CaptionSession {
     captioner: Arc<dyn Captioner>,
     /// By content.
-    known: Mutex<HashMap<[u8; 16], Known>>,
+    cache: Mutex<HashMap<[u8; 16], CachedCaption>>,
     /// How often the model was unavailable since it last answered.
-    unavailable: AtomicUsize,
+    unavailable_count: AtomicUsize,
 }
 
 /// What became of the pictures of one document.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct CaptionReport {
     pub(super) captions: Captions,
     /// The pictures without one because the model failed, and why the first of them.
     failed: Vec<String>,
-    why: String,
+    failure_reason: String,
     /// How many others have none, and why.
-    beyond: BTreeMap<Beyond, usize>,
+    skipped: BTreeMap<SkipReason, usize>,
 }
 
 /// Why a picture has no caption though the model did not fail on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Beyond {
+enum SkipReason {
     /// The document has [`PICTURES_MAX`].
-    Pictures,
+    PictureLimit,
     /// Those of the document have [`CAPTIONS_BYTES_MAX`].
-    Bytes,
+    ByteLimit,
     /// The model failed [`FAILURES_MAX`] times in a row in the document.
-    Failures,
+    RepeatedFailures,
     /// It was unavailable [`UNAVAILABLE_MAX`] times in a row in the run.
-    Unavailable,
+    ModelUnavailable,
 }
 
-impl Captioning {
-    pub(super) fn new(captioner: &Arc<dyn Captioner>) -> Captioning {
-        Captioning {
+impl CaptionSession {
+    pub(super) fn new(captioner: &Arc<dyn Captioner>) -> CaptionSession {
+        CaptionSession {
             captioner: Arc::clone(captioner),
-            known: Mutex::default(),
-            unavailable: AtomicUsize::new(0),
+            cache: Mutex::default(),
+            unavailable_count: AtomicUsize::new(0),
         }
     }
 
@@ -83,107 +83,110 @@ impl Captioning {
     }
 
     /// Forgets what failed, so that it is asked again. Not to be called while a document is made.
-    pub(super) fn try_again(&self) {
-        let is_said = |known: &mut Known| matches!(*known.lock(), Some(Ok(_)));
-        self.known.lock().retain(|_, known| is_said(known));
-        self.unavailable.store(0, Ordering::Relaxed);
+    pub(super) fn reset_failures(&self) {
+        let is_said = |known: &mut CachedCaption| matches!(*known.lock(), Some(Ok(_)));
+        self.cache.lock().retain(|_, known| is_said(known));
+        self.unavailable_count.store(0, Ordering::Relaxed);
     }
 
     /// What the model says of the pictures of `made` that want a caption.
     ///
     /// # Errors
     /// When it was stopped: the document is then not to be stored.
-    pub(super) fn captions(&self, made: &Made) -> Result<Told, CaptionError> {
-        let assets = made.document.assets.iter();
+    pub(super) fn caption_document(
+        &self,
+        ingested: &IngestedDocument,
+    ) -> Result<CaptionReport, CaptionError> {
+        let assets = ingested.document.assets.iter();
         let assets: HashMap<&str, &[u8]> = assets.map(|it| (&it.name[..], &it.bytes[..])).collect();
-        let mut told = Told::default();
-        told.captions.by = one_line(self.captioner.name(), NAME_BYTES_MAX);
+        let mut report = CaptionReport::default();
+        report.captions.by = one_line(self.captioner.name(), NAME_BYTES_MAX);
         let (mut bytes, mut failures) = (0, 0);
-        for name in &made.uncaptioned {
+        for name in &ingested.uncaptioned {
             let Some(picture) = assets.get(&name[..]) else {
                 continue;
             };
             if failures >= FAILURES_MAX {
-                told.leave(Beyond::Failures);
+                report.add_skipped(SkipReason::RepeatedFailures);
                 continue;
             }
-            if told.captions.of.len() >= PICTURES_MAX {
-                told.leave(Beyond::Pictures);
+            if report.captions.of.len() >= PICTURES_MAX {
+                report.add_skipped(SkipReason::PictureLimit);
                 continue;
             }
             if bytes >= CAPTIONS_BYTES_MAX {
-                told.leave(Beyond::Bytes);
+                report.add_skipped(SkipReason::ByteLimit);
                 continue;
             }
-            match self.caption(name, picture) {
-                None => told.leave(Beyond::Unavailable),
+            match self.caption_picture(name, picture) {
+                None => report.add_skipped(SkipReason::ModelUnavailable),
                 Some(Ok(caption)) => {
                     failures = 0;
-                    bytes += cost(name, &caption);
+                    bytes += request_bytes(name, &caption);
                     if bytes <= CAPTIONS_BYTES_MAX {
-                        drop(told.captions.of.insert(name.clone(), caption))
+                        drop(report.captions.of.insert(name.clone(), caption))
                     } else {
-                        told.leave(Beyond::Bytes)
+                        report.add_skipped(SkipReason::ByteLimit)
                     }
                 }
                 Some(Err(CaptionError::Stopped)) => return Err(CaptionError::Stopped),
                 Some(Err(error)) => {
                     failures += 1;
-                    told.fail(name, &error);
+                    report.add_failure(name, &error);
                 }
             }
         }
-        told.captions.of.retain(|_, caption| !caption.is_empty());
-        Ok(told)
+        report.captions.of.retain(|_, caption| !caption.is_empty());
+        Ok(report)
     }
 
     /// What the picture shows, empty where there is nothing to tell; `None` where the model is not asked any more.
-    fn caption(&self, name: &str, bytes: &[u8]) -> Option<Said> {
+    fn caption_picture(&self, name: &str, bytes: &[u8]) -> Option<CaptionResult> {
         let Some(media_type) = media_type(bytes) else {
             return Some(Ok(String::new()));
         };
-        let known = Arc::clone(self.known.lock().entry(content_hash(bytes)).or_default());
+        let known = Arc::clone(self.cache.lock().entry(content_hash(bytes)).or_default());
         let mut known = known.lock();
         if known.is_some() {
             return known.clone();
         }
-        if self.unavailable.load(Ordering::Relaxed) >= UNAVAILABLE_MAX {
+        if self.unavailable_count.load(Ordering::Relaxed) >= UNAVAILABLE_MAX {
             return None;
         }
-        let said = self.captioner.caption(&Picture {
+        let result = self.captioner.caption(&Picture {
             bytes,
             media_type,
             name: &one_line(name, NAME_BYTES_MAX),
         });
-        let said = said.map(|caption| one_line(&caption, CAPTION_BYTES_MAX));
-        match &said {
-            Err(CaptionError::Stopped) => return Some(said),
+        let result = result.map(|caption| one_line(&caption, CAPTION_BYTES_MAX));
+        match &result {
+            Err(CaptionError::Stopped) => return Some(result),
             Err(CaptionError::Unavailable { .. }) => {
-                self.unavailable.fetch_add(1, Ordering::Relaxed);
+                self.unavailable_count.fetch_add(1, Ordering::Relaxed);
             }
             // Who refuses one picture is there for the others.
-            _ => self.unavailable.store(0, Ordering::Relaxed),
+            _ => self.unavailable_count.store(0, Ordering::Relaxed),
         }
-        *known = Some(said.clone());
-        Some(said)
+        *known = Some(result.clone());
+        Some(result)
     }
 }
 
 /// About how many bytes a caption takes in a request, where a character may be written as six.
-fn cost(name: &str, caption: &str) -> usize {
+fn request_bytes(name: &str, caption: &str) -> usize {
     6 * name.len() + 2 * caption.len()
 }
 
-impl Told {
-    fn fail(&mut self, name: &str, error: &CaptionError) {
+impl CaptionReport {
+    fn add_failure(&mut self, name: &str, error: &CaptionError) {
         if self.failed.is_empty() {
-            self.why = one_line(&error.to_string(), WHY_BYTES_MAX);
+            self.failure_reason = one_line(&error.to_string(), REASON_BYTES_MAX);
         }
         self.failed.push(name.to_owned());
     }
 
-    fn leave(&mut self, why: Beyond) {
-        *self.beyond.entry(why).or_default() += 1;
+    fn add_skipped(&mut self, why: SkipReason) {
+        *self.skipped.entry(why).or_default() += 1;
     }
 
     /// What is to be said of pictures without a caption.
@@ -194,13 +197,13 @@ impl Told {
             let count = self.failed.len();
             warnings.push(format!(
                 "{} {} no caption ({}): {}; ingest the file again with --force once that is mended",
-                counted(count, "picture"),
+                count_noun(count, "picture"),
                 have(count),
                 listed(self.failed.iter().map(String::as_str)),
-                self.why
+                self.failure_reason
             ));
         }
-        for (why, count) in &self.beyond {
+        for (why, count) in &self.skipped {
             let noun = if warnings.is_empty() {
                 "picture"
             } else {
@@ -208,7 +211,7 @@ impl Told {
             };
             warnings.push(format!(
                 "{} {} no caption: {why}",
-                counted(*count, noun),
+                count_noun(*count, noun),
                 have(*count)
             ));
         }
@@ -216,15 +219,17 @@ impl Told {
     }
 }
 
-impl fmt::Display for Beyond {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Beyond::Pictures => write!(f, "beyond the {PICTURES_MAX} of a document that get one"),
-            Beyond::Bytes => {
+            SkipReason::PictureLimit => {
+                write!(f, "beyond the {PICTURES_MAX} of a document that get one")
+            }
+            SkipReason::ByteLimit => {
                 f.write_str("beyond the bytes that the captions of a document may take")
             }
-            Beyond::Failures => f.write_str("not asked about after these failures"),
-            Beyond::Unavailable => write!(
+            SkipReason::RepeatedFailures => f.write_str("not asked about after these failures"),
+            SkipReason::ModelUnavailable => write!(
                 f,
                 "not asked about, for the captioner was unavailable {UNAVAILABLE_MAX} times in a row; ingest the file again with --force once that is mended"
             ),
@@ -252,23 +257,25 @@ mod tests {
                 [b'!', ..] => Err(CaptionError::Refused {
                     reason: "no ".repeat(400),
                 }),
-                said => Ok(String::from_utf8_lossy(said).into_owned()),
+                text => Ok(String::from_utf8_lossy(text).into_owned()),
             }
         }
     }
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-    fn told(pictures: impl IntoIterator<Item = String>) -> Told {
-        let mut made = Made::default();
-        for (n, said) in pictures.into_iter().enumerate() {
+    fn caption_report(pictures: impl IntoIterator<Item = String>) -> CaptionReport {
+        let mut ingested = IngestedDocument::default();
+        for (n, text) in pictures.into_iter().enumerate() {
             let name = format!("{n}.png");
-            made.uncaptioned.push(name.clone());
-            let bytes = [PNG, said.as_bytes()].concat();
-            made.document.assets.push(NewAsset { name, bytes });
+            ingested.uncaptioned.push(name.clone());
+            let bytes = [PNG, text.as_bytes()].concat();
+            ingested.document.assets.push(NewAsset { name, bytes });
         }
         let captioner: Arc<dyn Captioner> = Arc::new(Echo);
-        Captioning::new(&captioner).captions(&made).unwrap()
+        CaptionSession::new(&captioner)
+            .caption_document(&ingested)
+            .unwrap()
     }
 
     #[test]
@@ -304,9 +311,9 @@ mod tests {
             ),
         ];
         for (name, pictures, failed, want) in cases {
-            let told = told(pictures);
-            assert_eq!(told.failed.len(), failed, "{name}");
-            let mut warnings = told.warnings();
+            let report = caption_report(pictures);
+            assert_eq!(report.failed.len(), failed, "{name}");
+            let mut warnings = report.warnings();
             if failed > 0 {
                 let first = warnings.remove(0);
                 assert!(

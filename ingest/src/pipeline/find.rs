@@ -13,11 +13,11 @@ use super::open::FileId;
 use super::{IngestError, IngestOptions, origin};
 
 /// A file to store.
-pub(super) struct Found {
+pub(super) struct SourceFile {
     /// As given, or within the folder as given.
     pub(super) path: PathBuf,
     /// Where it lies, without links.
-    pub(super) real: PathBuf,
+    pub(super) canonical_path: PathBuf,
     pub(super) key: String,
     pub(super) len: u64,
     /// Which file it was when it was found.
@@ -25,31 +25,36 @@ pub(super) struct Found {
     /// What the store remembers it by; `None` where that is not to be remembered.
     pub(super) origin: Option<String>,
     /// Why it cannot be, known before it is read.
-    pub(super) refused: Option<String>,
+    pub(super) rejection: Option<String>,
     /// Whether `key` is that of the document that was read from it before.
     is_stored: bool,
 }
 
-impl Found {
-    fn new(path: PathBuf, real: PathBuf, key: String, metadata: Option<&Metadata>) -> Found {
-        Found {
+impl SourceFile {
+    fn new(
+        path: PathBuf,
+        canonical_path: PathBuf,
+        key: String,
+        metadata: Option<&Metadata>,
+    ) -> SourceFile {
+        SourceFile {
             len: metadata.map_or(0, Metadata::len),
-            id: metadata.and_then(FileId::of),
-            origin: Some(origin::of_path(&real)),
+            id: metadata.and_then(FileId::from_metadata),
+            origin: Some(origin::from_path(&canonical_path)),
             path,
-            real,
+            canonical_path,
             key,
-            refused: None,
+            rejection: None,
             is_stored: false,
         }
     }
 }
 
-pub(super) fn find(
+pub(super) fn find_files(
     database: &Database,
     paths: &[PathBuf],
     options: &IngestOptions,
-) -> Result<Vec<Found>, IngestError> {
+) -> Result<Vec<SourceFile>, IngestError> {
     let mut files = Vec::new();
     for path in paths {
         let failed = |source| IngestError::Path {
@@ -59,7 +64,7 @@ pub(super) fn find(
         let metadata = fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
             let real = fs::canonicalize(path).map_err(failed)?;
-            walk(path, &real, &mut files);
+            walk_folder(path, &real, &mut files);
         } else {
             let name = path.file_name().unwrap_or(path.as_os_str());
             let key = name.to_string_lossy().into_owned();
@@ -70,13 +75,13 @@ pub(super) fn find(
             } else {
                 path.clone()
             };
-            files.push(Found {
-                refused: (!is_file).then(|| "it is no regular file".into()),
-                ..Found::new(path.clone(), real, key, Some(&metadata))
+            files.push(SourceFile {
+                rejection: (!is_file).then(|| "it is no regular file".into()),
+                ..SourceFile::new(path.clone(), real, key, Some(&metadata))
             });
         }
     }
-    drop_repeats(&mut files);
+    remove_duplicates(&mut files);
     if options.is_upload {
         files.iter_mut().for_each(|file| file.origin = None);
     }
@@ -86,13 +91,13 @@ pub(super) fn find(
             _ => return Err(IngestError::OneKey(files.len())),
         }
     } else {
-        use_stored_keys(&database.snapshot(), &mut files, options)?;
+        assign_stored_keys(&database.snapshot(), &mut files, options)?;
     }
-    refuse_repeats(&mut files);
+    reject_duplicate_keys(&mut files);
     Ok(files)
 }
 
-fn walk(folder: &Path, real: &Path, files: &mut Vec<Found>) {
+fn walk_folder(folder: &Path, real: &Path, files: &mut Vec<SourceFile>) {
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .hidden(true)
@@ -110,12 +115,12 @@ fn walk(folder: &Path, real: &Path, files: &mut Vec<Found>) {
                 // No link is on the way from the folder to the file.
                 let real = real.join(relative);
                 let metadata = entry.metadata().ok();
-                Found::new(entry.into_path(), real, key, metadata.as_ref())
+                SourceFile::new(entry.into_path(), real, key, metadata.as_ref())
             }
             Ok(_) => continue,
-            Err(error) => Found {
-                refused: Some(error.to_string()),
-                ..Found::new(
+            Err(error) => SourceFile {
+                rejection: Some(error.to_string()),
+                ..SourceFile::new(
                     folder.to_path_buf(),
                     real.to_path_buf(),
                     String::new(),
@@ -133,18 +138,18 @@ fn is_store(folder: &Path) -> bool {
 }
 
 /// A file that was given or found twice is stored once.
-fn drop_repeats(files: &mut Vec<Found>) {
+fn remove_duplicates(files: &mut Vec<SourceFile>) {
     let mut seen = HashSet::new();
-    files.retain(|file| file.refused.is_some() || seen.insert(file.real.clone()));
+    files.retain(|file| file.rejection.is_some() || seen.insert(file.canonical_path.clone()));
 }
 
 /// Gives each file that is stored the key of its document.
-fn use_stored_keys(
+fn assign_stored_keys(
     view: &DatabaseSnapshot,
-    files: &mut [Found],
+    files: &mut [SourceFile],
     options: &IngestOptions,
 ) -> Result<(), locidb::Error> {
-    for file in files.iter_mut().filter(|file| file.refused.is_none()) {
+    for file in files.iter_mut().filter(|file| file.rejection.is_none()) {
         let Some(origin) = &file.origin else { continue };
         let mut keys = stored_keys(view, origin, options)?;
         keys.sort();
@@ -177,15 +182,15 @@ fn stored_keys(
 }
 
 /// Two files that would be one document are an error, not a race. The one that is stored has the key.
-fn refuse_repeats(files: &mut [Found]) {
+fn reject_duplicate_keys(files: &mut [SourceFile]) {
     let mut first: HashMap<String, PathBuf> = HashMap::new();
     for of_stored in [true, false] {
         let files = files
             .iter_mut()
-            .filter(|file| file.refused.is_none() && file.is_stored == of_stored);
+            .filter(|file| file.rejection.is_none() && file.is_stored == of_stored);
         for file in files {
             if let Some(other) = first.get(&file.key) {
-                file.refused = Some(format!(
+                file.rejection = Some(format!(
                     "its key {} is that of {} too: ingest it by itself with --key, put it into another --collection, or ingest their common folder",
                     file.key,
                     other.display()

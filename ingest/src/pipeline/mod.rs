@@ -35,16 +35,16 @@ use locidb::{Database, NewDocument, Progress, Settings, WriteTransaction};
 use serde::Serialize;
 
 use crate::chunk::{ChunkSettings, Chunking};
-use crate::document::{self, Source};
+use crate::document::{self, DocumentSource};
 use crate::extract::ExtractSettings;
-use crate::runner::{Made, ParseRunner};
-use captioning::Captioning;
-use find::{Found, find};
+use crate::runner::{IngestedDocument, ParseRunner};
+use captioning::CaptionSession;
+use find::{SourceFile, find_files};
 use loci_documents::warnings::Warnings;
 use loci_documents::{Kind, detect};
 use open::FileId;
-use ordered::{Bounds, Work, in_order};
-use origin::{is_file, is_there};
+use ordered::{OrderedWork, WorkLimits, run_in_order};
+use origin::{is_same_file, origin_exists};
 pub use watch::{WatchOptions, watch};
 
 /// Files that one transaction stores at most.
@@ -52,13 +52,13 @@ const BATCH_FILES: usize = 64;
 /// Bytes of files that one transaction stores, one file excepted.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Files that are read and not stored yet.
-const AHEAD_FILES_MAX: usize = 4 * BATCH_FILES;
+const IN_FLIGHT_FILES_MAX: usize = 4 * BATCH_FILES;
 /// Bytes of these, and of the documents that were made of them, above which no other is begun.
-const AHEAD_BYTES_MAX: u64 = 64 << 20;
+const IN_FLIGHT_BYTES_MAX: u64 = 64 << 20;
 /// Bytes that a file at work counts for at least: what comes of it may be larger than it is.
-const WORK_BYTES: u64 = 4 << 20;
+const FILE_WEIGHT_MIN: u64 = 4 << 20;
 /// Bytes of documents with which a transaction is full: a small archive may hold much.
-const BATCH_SIZE_MAX: usize = 16 << 20;
+const BATCH_DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
 /// What to make of the files.
 #[derive(Clone, Default)]
@@ -150,7 +150,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Says that nothing of it is stored.
-    fn fail(&mut self, error: String) {
+    fn set_failed(&mut self, error: String) {
         self.status = Status::Failed;
         self.chunks = 0;
         self.concepts = 0;
@@ -161,7 +161,7 @@ impl Outcome {
 
 /// What became of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct IngestSummary {
     /// Files that are stored now.
     pub added: u64,
     /// Files that took the place of an older state.
@@ -185,7 +185,7 @@ pub struct Summary {
 /// Told what happens. [`Progress::report`] may stop the ingest at any moment: what was stored stays.
 pub trait Reporter: Progress {
     /// A file is done, and durably so.
-    fn outcome(&self, outcome: &Outcome);
+    fn report_outcome(&self, outcome: &Outcome);
 }
 
 /// Why an ingest could not begin or go on. What was stored stays.
@@ -219,12 +219,12 @@ pub fn ingest(
     options: &IngestOptions,
     runner: &dyn ParseRunner,
     reporter: &(dyn Reporter + Sync),
-) -> Result<Summary, IngestError> {
+) -> Result<IngestSummary, IngestError> {
     let started = Instant::now();
-    let files = find(database, paths, options)?;
-    let captioning = options.captioner.as_ref().map(Captioning::new);
+    let files = find_files(database, paths, options)?;
+    let captioning = options.captioner.as_ref().map(CaptionSession::new);
     let worker = Worker::new(database, options, runner, captioning.as_ref())?;
-    let mut summary = Summary::default();
+    let mut summary = IngestSummary::default();
     store_files(&worker, &files, reporter, &mut summary)?;
     summary.took_ms = started.elapsed().as_millis() as u64;
     Ok(summary)
@@ -233,28 +233,28 @@ pub fn ingest(
 /// Stores `files`, and finishes what concerns the store as a whole.
 fn store_files(
     worker: &Worker<'_>,
-    files: &[Found],
+    files: &[SourceFile],
     reporter: &(dyn Reporter + Sync),
-    summary: &mut Summary,
+    summary: &mut IngestSummary,
 ) -> Result<(), IngestError> {
-    let mut shelf = Shelf {
+    let mut shelf = PendingBatch {
         database: worker.database,
         reporter,
         summary,
-        batches: batches(files).map(<[Found]>::len).collect(),
+        batches: batches(files).map(<[SourceFile]>::len).collect(),
         prepared: Vec::new(),
-        held: 0,
+        pending_bytes: 0,
         done: 0,
         total: files.len() as u64,
         failed: None,
     };
-    let bounds = Bounds {
+    let bounds = WorkLimits {
         jobs: match worker.options.jobs {
             0 => available_parallelism().map_or(1, usize::from),
             jobs => jobs,
         },
-        ahead_max: AHEAD_FILES_MAX,
-        weight_max: AHEAD_BYTES_MAX,
+        in_flight_max: IN_FLIGHT_FILES_MAX,
+        weight_max: IN_FLIGHT_BYTES_MAX,
     };
     let done = AtomicU64::new(0);
     let idle = || {
@@ -264,14 +264,14 @@ fn store_files(
         }
         flow
     };
-    let work = Work {
+    let work = OrderedWork {
         items: files,
-        weight: |file: &Found| file.len.max(WORK_BYTES),
-        work: |file: &Found| worker.prepare(file),
-        result_weight: |prepared: &Prepared| prepared.size() as u64,
+        weight: |file: &SourceFile| file.len.max(FILE_WEIGHT_MIN),
+        work: |file: &SourceFile| worker.prepare(file),
+        result_weight: |prepared: &PreparedFile| prepared.document_bytes() as u64,
     };
-    let flow = in_order(&work, &bounds, idle, |prepared| {
-        let flow = shelf.take(prepared);
+    let flow = run_in_order(&work, &bounds, idle, |prepared| {
+        let flow = shelf.push(prepared);
         done.store(shelf.done, Ordering::Relaxed);
         if flow.is_break() {
             worker.stop();
@@ -303,16 +303,16 @@ fn store_files(
 }
 
 /// A file made ready to be stored.
-struct Prepared {
+struct PreparedFile {
     outcome: Outcome,
     document: Option<Box<NewDocument>>,
     /// The file to remember for the document with this key.
     origin: Option<(DocumentKey, String)>,
 }
 
-impl Prepared {
+impl PreparedFile {
     /// About how many bytes its document takes.
-    fn size(&self) -> usize {
+    fn document_bytes(&self) -> usize {
         let Some(document) = &self.document else {
             return 0;
         };
@@ -327,11 +327,11 @@ struct Worker<'w> {
     database: &'w Database,
     options: &'w IngestOptions,
     runner: &'w dyn ParseRunner,
-    settings: document::Settings,
+    settings: document::BuildSettings,
     /// What `settings` are called in a document's record.
     parser: String,
     embed: EmbedLevels,
-    captioning: Option<&'w Captioning>,
+    captioning: Option<&'w CaptionSession>,
 }
 
 impl<'w> Worker<'w> {
@@ -339,7 +339,7 @@ impl<'w> Worker<'w> {
         database: &'w Database,
         options: &'w IngestOptions,
         runner: &'w dyn ParseRunner,
-        captioning: Option<&'w Captioning>,
+        captioning: Option<&'w CaptionSession>,
     ) -> Result<Self, locidb::Error> {
         let of_store = database.settings()?;
         let settings = build_settings(&of_store, options);
@@ -359,8 +359,8 @@ impl<'w> Worker<'w> {
     }
 }
 
-fn build_settings(settings: &Settings, options: &IngestOptions) -> document::Settings {
-    document::Settings {
+fn build_settings(settings: &Settings, options: &IngestOptions) -> document::BuildSettings {
+    document::BuildSettings {
         chunking: ChunkSettings {
             parent_tokens: settings.chunk_parent_tokens,
             child_tokens: settings.chunk_child_tokens,
@@ -376,11 +376,11 @@ fn build_settings(settings: &Settings, options: &IngestOptions) -> document::Set
 }
 
 /// Runs of files that one transaction stores.
-fn batches(files: &[Found]) -> impl Iterator<Item = &[Found]> {
+fn batches(files: &[SourceFile]) -> impl Iterator<Item = &[SourceFile]> {
     let mut rest = files;
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = |file: &&Found| {
+        let fits = |file: &&SourceFile| {
             bytes += file.len;
             bytes <= BATCH_BYTES
         };
@@ -392,7 +392,7 @@ fn batches(files: &[Found]) -> impl Iterator<Item = &[Found]> {
 }
 
 impl Worker<'_> {
-    fn prepare(&self, file: &Found) -> Prepared {
+    fn prepare(&self, file: &SourceFile) -> PreparedFile {
         let started = Instant::now();
         let mut outcome = Outcome {
             path: file.path.display().to_string(),
@@ -406,10 +406,10 @@ impl Worker<'_> {
             took_ms: 0,
         };
         // A bug that one file brings to light must not stop the others.
-        let read = catch_unwind(AssertUnwindSafe(|| self.read(file, &mut outcome)));
+        let read = catch_unwind(AssertUnwindSafe(|| self.read_document(file, &mut outcome)));
         let read = read.unwrap_or_else(|_| Err("reading it panicked; please report it".into()));
         let (document, origin) = read.unwrap_or_else(|error| {
-            outcome.fail(error);
+            outcome.set_failed(error);
             (None, None)
         });
         if let Some(document) = &document {
@@ -417,7 +417,7 @@ impl Worker<'_> {
             outcome.concepts = document.concepts.len() as u64;
         }
         outcome.took_ms = started.elapsed().as_millis() as u64;
-        Prepared {
+        PreparedFile {
             outcome,
             document,
             origin,
@@ -425,22 +425,22 @@ impl Worker<'_> {
     }
 
     /// The document of a file, unless it is stored already, and what to remember it by.
-    fn read(
+    fn read_document(
         &self,
-        file: &Found,
+        file: &SourceFile,
         outcome: &mut Outcome,
     ) -> Result<(Option<Box<NewDocument>>, Option<(DocumentKey, String)>), String> {
-        if let Some(why) = &file.refused {
+        if let Some(why) = &file.rejection {
             return Err(why.clone());
         }
         let (user, collection) = (&self.options.user[..], &self.options.collection[..]);
         let key = DocumentKey::new(user, collection, &file.key[..]);
         let key = key.map_err(|error| error.to_string())?;
         outcome.document = key.to_string();
-        let bytes = open::read(&file.real, self.runner.bytes_max())?;
-        let stored = self.stored(&key, file, &bytes, outcome);
+        let bytes = open::read(&file.canonical_path, self.runner.bytes_max())?;
+        let stored = self.find_stored(&key, file, &bytes, outcome);
         let stored = stored.map_err(|error| error.to_string())?;
-        if let Some(other) = stored.as_ref().and_then(|stored| stored.other.as_ref()) {
+        if let Some(other) = stored.as_ref().and_then(|stored| stored.conflict.as_ref()) {
             return Err(format!(
                 "the document {key} {other}, and {} says something else: store it with --key NAME or in another --collection, or replace the document with --replace",
                 file.path.display()
@@ -458,50 +458,57 @@ impl Worker<'_> {
             .path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
-        let source = Source {
+        let source = DocumentSource {
             key: key.key,
             user: key.user,
             collection: key.collection,
             filename: name,
-            ..Source::default()
+            ..DocumentSource::default()
         };
-        let made = self.make(kind, bytes, source)?;
-        let mut document = made.document;
+        let ingested = self.build_document(kind, bytes, source)?;
+        let mut document = ingested.document;
         if document.chunks.is_empty() {
             let mut why = "there is no text in it".to_owned();
-            for warning in &made.warnings {
+            for warning in &ingested.warnings {
                 why = format!("{why}; {warning}");
             }
             return Err(why);
         }
-        outcome.warnings = made.warnings;
+        outcome.warnings = ingested.warnings;
         document.record.embed = self.embed;
         document.record.parser.clone_from(&self.parser);
         Ok((Some(Box::new(document)), origin))
     }
 
     /// Makes the document; again with captions, where its pictures want some and there is who writes them.
-    fn make(&self, kind: Kind, bytes: Vec<u8>, mut source: Source) -> Result<Made, String> {
+    fn build_document(
+        &self,
+        kind: Kind,
+        bytes: Vec<u8>,
+        mut source: DocumentSource,
+    ) -> Result<IngestedDocument, String> {
         let document = |bytes, source| {
-            let made = self.runner.document(kind, bytes, source, &self.settings);
-            made.map_err(|error| error.to_string())
+            let result = self
+                .runner
+                .build_document(kind, bytes, source, &self.settings);
+            result.map_err(|error| error.to_string())
         };
         let Some(captioning) = self.captioning else {
             return document(bytes, source);
         };
-        let mut made = document(bytes, source.clone())?;
-        let told = captioning.captions(&made);
-        let mut told = told.map_err(|error| error.to_string())?;
-        if !told.captions.of.is_empty() {
-            source.captions = std::mem::take(&mut told.captions);
-            let bytes = std::mem::take(&mut made.document.original);
-            made = document(bytes, source)?;
+        let mut ingested = document(bytes, source.clone())?;
+        let report = captioning.caption_document(&ingested);
+        let mut report = report.map_err(|error| error.to_string())?;
+        if !report.captions.of.is_empty() {
+            source.captions = std::mem::take(&mut report.captions);
+            let bytes = std::mem::take(&mut ingested.document.original);
+            ingested = document(bytes, source)?;
         }
         let mut warnings = Warnings::default();
-        warnings.extend(&made.warnings);
-        warnings.extend(told.warnings());
-        made.warnings = warnings.finish();
-        Ok(made)
+        warnings.extend(&ingested.warnings);
+        warnings.extend(report.warnings());
+        ingested.warnings = warnings.finish();
+        Ok(ingested)
     }
 
     /// Ends what is being made.
@@ -513,13 +520,13 @@ impl Worker<'_> {
     }
 
     /// What is stored under the key of a file; says in the outcome what becomes of it.
-    fn stored(
+    fn find_stored(
         &self,
         key: &DocumentKey,
-        file: &Found,
+        file: &SourceFile,
         bytes: &[u8],
         outcome: &mut Outcome,
-    ) -> Result<Option<Stored>, locidb::Error> {
+    ) -> Result<Option<StoredDocument>, locidb::Error> {
         let view = self.database.snapshot();
         let rows = view.snapshot().rows();
         outcome.status = Status::Added;
@@ -532,16 +539,16 @@ impl Worker<'_> {
         };
         let is_same = record.content_hash == content_hash(bytes);
         let mut stored = match &file.origin {
-            Some(own) => Stored::new(own, file.id, view.origin(id)?, is_same),
-            None => Stored::default(),
+            Some(own) => StoredDocument::new(own, file.id, view.origin(id)?, is_same),
+            None => StoredDocument::default(),
         };
         if self.options.replace || self.options.key.is_some() {
-            stored.other = None;
+            stored.conflict = None;
             stored.origin = stored.origin.filter(|of| Some(of) == file.origin.as_ref());
         }
         let is_made_so = record.parser == self.parser && record.embed == self.embed;
         stored.is_unchanged = is_same && is_made_so && !self.options.force;
-        if stored.is_unchanged && stored.other.is_none() {
+        if stored.is_unchanged && stored.conflict.is_none() {
             outcome.status = Status::Unchanged;
             outcome.chunks = record.chunk_count.into();
             rows.scan_document(Table::ConceptContributions, id, &mut |_, _| {
@@ -554,77 +561,77 @@ impl Worker<'_> {
 }
 
 /// What is said of a document without an origin.
-const UNKNOWN: &str = "was stored by a client, or read from a file that is not remembered";
+const UNKNOWN_ORIGIN: &str = "was stored by a client, or read from a file that is not remembered";
 
 /// A document that is stored under the key of a file.
 #[derive(Default)]
-struct Stored {
+struct StoredDocument {
     /// Whether it is the document that the file would become.
     is_unchanged: bool,
     /// The file that it stays remembered by; `None`: by the one that is ingested.
     origin: Option<String>,
     /// Why the file may not take its place.
-    other: Option<String>,
+    conflict: Option<String>,
 }
 
-impl Stored {
+impl StoredDocument {
     /// - `own`, `id`: the file; `is_same`: whether it has the bytes that the document was made of.
     /// - `origin`: the file that the document was read from, where that is known.
-    fn new(own: &str, id: Option<FileId>, origin: Option<String>, is_same: bool) -> Stored {
-        let (origin, other) = match origin {
+    fn new(own: &str, id: Option<FileId>, origin: Option<String>, is_same: bool) -> StoredDocument {
+        let (origin, conflict) = match origin {
             Some(origin) if origin == own => (Some(origin), None),
             // It is the same file under another name.
-            Some(origin) if is_file(&origin, id) => (None, None),
+            Some(origin) if is_same_file(&origin, id) => (None, None),
             // A copy changes nothing.
-            Some(origin) if is_same && is_there(&origin) => (Some(origin), None),
+            Some(origin) if is_same && origin_exists(&origin) => (Some(origin), None),
             // The file has moved, or was not remembered.
             _ if is_same => (None, None),
             Some(origin) => (None, Some(format!("was read from {origin}"))),
-            None => (None, Some(UNKNOWN.into())),
+            None => (None, Some(UNKNOWN_ORIGIN.into())),
         };
-        Stored {
+        StoredDocument {
             is_unchanged: false,
             origin,
-            other,
+            conflict,
         }
     }
 }
 
 /// Where files that are ready wait for the others of their batch.
-struct Shelf<'s> {
+struct PendingBatch<'s> {
     database: &'s Database,
     reporter: &'s dyn Reporter,
-    summary: &'s mut Summary,
+    summary: &'s mut IngestSummary,
     /// How many files of each batch are still to come.
     batches: VecDeque<usize>,
-    prepared: Vec<Prepared>,
+    prepared: Vec<PreparedFile>,
     /// Bytes of these documents.
-    held: usize,
+    pending_bytes: usize,
     done: u64,
     total: u64,
     failed: Option<IngestError>,
 }
 
-impl Shelf<'_> {
+impl PendingBatch<'_> {
     /// Takes the next file, and stores those that wait when it is the last of its batch or they are large.
-    fn take(&mut self, prepared: Prepared) -> ControlFlow<()> {
-        self.held += prepared.size();
+    fn push(&mut self, prepared: PreparedFile) -> ControlFlow<()> {
+        self.pending_bytes += prepared.document_bytes();
         self.prepared.push(prepared);
         let left = self.batches.front_mut().map_or(0, |left| {
             *left -= 1;
             *left
         });
-        if left > 0 && self.held < BATCH_SIZE_MAX {
+        if left > 0 && self.pending_bytes < BATCH_DOCUMENT_BYTES_MAX {
             return ControlFlow::Continue(());
         }
         if left == 0 {
             self.batches.pop_front();
         }
-        self.held = 0;
+        self.pending_bytes = 0;
         match store_batch(self.database, std::mem::take(&mut self.prepared)) {
             Ok(outcomes) => {
                 for outcome in &outcomes {
-                    self.reporter.outcome(outcome);
+                    self.reporter.report_outcome(outcome);
                     self.summary.add(outcome);
                 }
                 self.done += outcomes.len() as u64;
@@ -639,11 +646,11 @@ impl Shelf<'_> {
 }
 
 /// Stores a batch in one transaction, or, when one of its documents is refused, each in its own.
-fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>, IngestError> {
+fn store_batch(database: &Database, batch: Vec<PreparedFile>) -> Result<Vec<Outcome>, IngestError> {
     let mut outcomes: Vec<Outcome> = batch.iter().map(|p| p.outcome.clone()).collect();
-    let changes: Vec<(usize, Change)> = batch
+    let changes: Vec<(usize, FileChange)> = batch
         .into_iter()
-        .map(|prepared| Change {
+        .map(|prepared| FileChange {
             document: prepared.document,
             origin: prepared.origin,
         })
@@ -651,20 +658,20 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
         .filter(|(_, change)| change.document.is_some() || change.origin.is_some())
         .collect();
     if changes.len() > 1 {
-        let all: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
+        let all: Vec<FileChange> = changes.iter().map(|(_, change)| change.clone()).collect();
         let together =
             database.write(move |tx| all.into_iter().try_for_each(|change| change.apply(tx)));
         match together {
             Ok(()) => return Ok(outcomes),
-            Err(error) if !is_refusal(&error) => return Err(error.into()),
+            Err(error) if !is_document_rejected(&error) => return Err(error.into()),
             Err(_) => {}
         }
     }
     for (at, change) in changes {
         match database.write(move |tx| change.apply(tx)) {
             Ok(()) => {}
-            Err(error) if is_refusal(&error) => {
-                outcomes[at].fail(error.to_string());
+            Err(error) if is_document_rejected(&error) => {
+                outcomes[at].set_failed(error.to_string());
             }
             Err(error) => return Err(error.into()),
         }
@@ -674,12 +681,12 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
 
 /// What a file changes in the store.
 #[derive(Clone)]
-struct Change {
+struct FileChange {
     document: Option<Box<NewDocument>>,
     origin: Option<(DocumentKey, String)>,
 }
 
-impl Change {
+impl FileChange {
     fn apply(self, tx: &mut WriteTransaction<'_, '_>) -> Result<(), locidb::Error> {
         if let Some(document) = self.document {
             tx.put_document(*document)?;
@@ -692,12 +699,12 @@ impl Change {
 }
 
 /// Whether the store is sound and only this document was refused.
-fn is_refusal(error: &locidb::Error) -> bool {
+fn is_document_rejected(error: &locidb::Error) -> bool {
     use locidb::storage::StoreError::{Invalid, Limit};
     matches!(error, locidb::Error::Store(Invalid(_) | Limit { .. }))
 }
 
-impl Summary {
+impl IngestSummary {
     fn add(&mut self, outcome: &Outcome) {
         match outcome.status {
             Status::Added => self.added += 1,

@@ -17,7 +17,7 @@ pub(super) struct FileId {
 impl FileId {
     /// `None` on a system that tells none.
     #[cfg(unix)]
-    pub(super) fn of(metadata: &Metadata) -> Option<FileId> {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Option<FileId> {
         use std::os::unix::fs::MetadataExt;
         Some(FileId {
             device: metadata.dev(),
@@ -57,22 +57,22 @@ pub(super) fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
 fn open(path: &Path) -> Result<(File, u64), String> {
     let file = open_without_links(path).map_err(|error| {
         if is_link(path) {
-            replaced()
+            replaced_error()
         } else {
             error.to_string()
         }
     })?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() {
-        return Err(replaced());
+        return Err(replaced_error());
     }
-    if !is_at(path, FileId::of(&metadata)) {
-        return Err(replaced());
+    if !is_at(path, FileId::from_metadata(&metadata)) {
+        return Err(replaced_error());
     }
     Ok((file, metadata.len()))
 }
 
-fn replaced() -> String {
+fn replaced_error() -> String {
     "something else was put in its place after it was found: ingest it again".to_owned()
 }
 
@@ -84,7 +84,7 @@ fn is_link(path: &Path) -> bool {
 fn is_at(path: &Path, id: Option<FileId>) -> bool {
     let is_canonical = fs::canonicalize(path).is_ok_and(|canonical| canonical == path);
     let metadata = fs::symlink_metadata(path);
-    is_canonical && metadata.is_ok_and(|metadata| FileId::of(&metadata) == id)
+    is_canonical && metadata.is_ok_and(|metadata| FileId::from_metadata(&metadata) == id)
 }
 
 /// Opens without waiting for a writer, following a link, or taking a terminal.
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(read(&path, 9).unwrap(), b"water");
         let put: [(&str, &dyn Fn()); 4] = [
             ("pipe", &|| {
-                let made = std::process::Command::new("mkfifo").arg(&path).status();
-                assert!(made.unwrap().success());
+                let status = std::process::Command::new("mkfifo").arg(&path).status();
+                assert!(status.unwrap().success());
             }),
             ("link", &|| symlink(&secret, &path).unwrap()),
             ("device", &|| symlink("/dev/zero", &path).unwrap()),
@@ -145,10 +145,13 @@ mod tests {
         let folder = fs::canonicalize(folder.path()).unwrap();
         let path = folder.join("a.txt");
         fs::write(&path, "old").unwrap();
-        let id = FileId::of(&fs::symlink_metadata(&path).unwrap());
+        let id = FileId::from_metadata(&fs::symlink_metadata(&path).unwrap());
         fs::write(folder.join("new"), "new").unwrap();
         fs::rename(folder.join("new"), &path).unwrap();
-        assert_ne!(FileId::of(&fs::symlink_metadata(&path).unwrap()), id);
+        assert_ne!(
+            FileId::from_metadata(&fs::symlink_metadata(&path).unwrap()),
+            id
+        );
         assert_eq!(read(&path, 9).unwrap(), b"new");
     }
 

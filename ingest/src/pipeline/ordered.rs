@@ -14,23 +14,23 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 /// How often `idle` is asked while nothing is to be taken.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Threads that work at most.
 const JOBS_MAX: usize = 256;
 
 /// How much is done at a time.
-pub(super) struct Bounds {
+pub(super) struct WorkLimits {
     /// Threads that work.
     pub(super) jobs: usize,
     /// Items that are begun and not taken.
-    pub(super) ahead_max: usize,
+    pub(super) in_flight_max: usize,
     /// Weight of these, and of the results that wait.
     pub(super) weight_max: u64,
 }
 
 /// What is to be done.
-pub(super) struct Work<'w, T, R, W> {
+pub(super) struct OrderedWork<'w, T, R, W> {
     /// To what, in order.
     pub(super) items: &'w [T],
     /// What an item weighs while it is worked at.
@@ -43,38 +43,38 @@ pub(super) struct Work<'w, T, R, W> {
 
 /// What is begun and not taken.
 #[derive(Default)]
-struct Ahead {
+struct InFlight {
     next: usize,
     count: usize,
     weight: u64,
-    is_over: bool,
+    is_stopped: bool,
 }
 
-struct Desk<'w, T, R, W> {
-    work: &'w Work<'w, T, R, W>,
-    bounds: &'w Bounds,
-    ahead: Mutex<Ahead>,
-    room: Condvar,
+struct WorkQueue<'w, T, R, W> {
+    work: &'w OrderedWork<'w, T, R, W>,
+    bounds: &'w WorkLimits,
+    in_flight: Mutex<InFlight>,
+    not_full: Condvar,
 }
 
 /// Does the work on `bounds.jobs` threads, and calls `take` in this thread with what comes of each item, in the order
 /// of the items. `idle` is asked now and then while nothing can be taken. Either may break: no item is begun after that,
 /// and the answer is whether it happened. A panic of `work` goes on in this thread.
-pub(super) fn in_order<T: Sync, R: Send>(
-    work: &Work<'_, T, R, impl Fn(&T) -> R + Sync>,
-    bounds: &Bounds,
+pub(super) fn run_in_order<T: Sync, R: Send>(
+    work: &OrderedWork<'_, T, R, impl Fn(&T) -> R + Sync>,
+    bounds: &WorkLimits,
     idle: impl Fn() -> ControlFlow<()>,
     mut take: impl FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let desk = Desk {
+    let desk = WorkQueue {
         work,
         bounds,
-        ahead: Mutex::default(),
-        room: Condvar::new(),
+        in_flight: Mutex::default(),
+        not_full: Condvar::new(),
     };
     std::thread::scope(|scope| {
         // However this ends, threads that wait for room are told.
-        let _over = Over(&desk, false);
+        let _over = StopGuard(&desk, false);
         let (sender, done) = channel();
         let mut threads = 0;
         for _ in 0..bounds.jobs.min(work.items.len()).clamp(1, JOBS_MAX) {
@@ -98,7 +98,7 @@ pub(super) fn in_order<T: Sync, R: Send>(
                 if let Some(result) = early.remove(&at) {
                     break result;
                 }
-                match done.recv_timeout(ASK_EVERY) {
+                match done.recv_timeout(POLL_INTERVAL) {
                     Ok((other, result)) => drop(early.insert(other, result)),
                     Err(RecvTimeoutError::Timeout) => idle()?,
                     // A thread panicked; the scope tells it on.
@@ -107,20 +107,20 @@ pub(super) fn in_order<T: Sync, R: Send>(
             };
             let weight = (work.result_weight)(&result);
             take(result)?;
-            desk.lighter(1, weight, 0);
+            desk.release(1, weight, 0);
         }
         ControlFlow::Continue(())
     })
 }
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Desk<'_, T, R, W> {
+impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> WorkQueue<'_, T, R, W> {
     fn run(&self, to: &Sender<(usize, R)>) {
         // A thread that panics must not leave the others waiting for what it holds.
-        let _over = Over(self, true);
-        while let Some(at) = self.begin() {
+        let _over = StopGuard(self, true);
+        while let Some(at) = self.next_item() {
             let item = &self.work.items[at];
             let result = (self.work.work)(item);
-            self.lighter(
+            self.release(
                 0,
                 (self.work.weight)(item),
                 (self.work.result_weight)(&result),
@@ -132,41 +132,48 @@ impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Desk<'_, T, R, W> {
     }
 }
 
-impl<T, R, W> Desk<'_, T, R, W> {
+impl<T, R, W> WorkQueue<'_, T, R, W> {
     /// The next item, once there is room for it.
-    fn begin(&self) -> Option<usize> {
-        let mut ahead = self.ahead.lock();
+    fn next_item(&self) -> Option<usize> {
+        let mut ahead = self.in_flight.lock();
         loop {
-            let item = self.work.items.get(ahead.next).filter(|_| !ahead.is_over)?;
+            let item = self
+                .work
+                .items
+                .get(ahead.next)
+                .filter(|_| !ahead.is_stopped)?;
             let weight = ahead.weight.saturating_add((self.work.weight)(item));
-            let fits = ahead.count < self.bounds.ahead_max && weight <= self.bounds.weight_max;
+            let fits = ahead.count < self.bounds.in_flight_max && weight <= self.bounds.weight_max;
             if fits || ahead.count == 0 {
                 ahead.weight = weight;
                 ahead.count += 1;
                 ahead.next += 1;
                 return Some(ahead.next - 1);
             }
-            self.room.wait(&mut ahead);
+            self.not_full.wait(&mut ahead);
         }
     }
 
     /// Notes that so many items were taken, and that so much weighs no more and so much instead.
-    fn lighter(&self, taken: usize, without: u64, with: u64) {
-        let mut ahead = self.ahead.lock();
-        ahead.count -= taken;
-        ahead.weight = ahead.weight.saturating_sub(without).saturating_add(with);
-        self.room.notify_all();
+    fn release(&self, count: usize, freed_weight: u64, added_weight: u64) {
+        let mut ahead = self.in_flight.lock();
+        ahead.count -= count;
+        ahead.weight = ahead
+            .weight
+            .saturating_sub(freed_weight)
+            .saturating_add(added_weight);
+        self.not_full.notify_all();
     }
 }
 
 /// Lets no item be begun any more when it is dropped, or only when that is by a panic.
-struct Over<'w, T, R, W>(&'w Desk<'w, T, R, W>, bool);
+struct StopGuard<'w, T, R, W>(&'w WorkQueue<'w, T, R, W>, bool);
 
-impl<T, R, W> Drop for Over<'_, T, R, W> {
+impl<T, R, W> Drop for StopGuard<'_, T, R, W> {
     fn drop(&mut self) {
         if !self.1 || std::thread::panicking() {
-            self.0.ahead.lock().is_over = true;
-            self.0.room.notify_all();
+            self.0.in_flight.lock().is_stopped = true;
+            self.0.not_full.notify_all();
         }
     }
 }
@@ -181,17 +188,17 @@ mod tests {
 
     const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 
-    fn bounds(jobs: usize, ahead_max: usize, weight_max: u64) -> Bounds {
-        Bounds {
+    fn bounds(jobs: usize, ahead_max: usize, weight_max: u64) -> WorkLimits {
+        WorkLimits {
             jobs,
-            ahead_max,
+            in_flight_max: ahead_max,
             weight_max,
         }
     }
 
     /// Work at items that weigh what they are, whose results weigh nothing.
-    fn work<R, W: Fn(&u64) -> R>(items: &[u64], work: W) -> Work<'_, u64, R, W> {
-        Work {
+    fn work<R, W: Fn(&u64) -> R>(items: &[u64], work: W) -> OrderedWork<'_, u64, R, W> {
+        OrderedWork {
             items,
             weight: |&item| item,
             work,
@@ -208,7 +215,7 @@ mod tests {
             weight_max in 0u64..12,
         ) {
             let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let work = Work {
+            let work = OrderedWork {
                 result_weight: |&(item, _)| item / 2,
                 ..work(&items, |&item: &u64| {
                     let before = begun.fetch_add(1, Ordering::SeqCst);
@@ -221,7 +228,7 @@ mod tests {
                 })
             };
             let mut taken = Vec::new();
-            let flow = in_order(&work, &bounds(jobs, ahead_max, weight_max), || GO_ON, |(item, ahead)| {
+            let flow = run_in_order(&work, &bounds(jobs, ahead_max, weight_max), || GO_ON, |(item, ahead)| {
                 assert!(ahead < ahead_max, "{ahead}");
                 ended.fetch_add(1, Ordering::SeqCst);
                 taken.push(item);
@@ -236,18 +243,18 @@ mod tests {
     fn nothing_is_begun_while_results_that_wait_weigh_too_much() {
         let items = [1u64; 50];
         let (begun, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let work = Work {
+        let work = OrderedWork {
             result_weight: |_| 100,
             ..work(&items, |_: &u64| begun.fetch_add(1, Ordering::SeqCst))
         };
-        let mut taken = 0;
-        let flow = in_order(
+        let mut received = 0;
+        let flow = run_in_order(
             &work,
             &bounds(3, 50, 250),
             || GO_ON,
             |_| {
-                most.fetch_max(begun.load(Ordering::SeqCst) - taken, Ordering::SeqCst);
-                taken += 1;
+                most.fetch_max(begun.load(Ordering::SeqCst) - received, Ordering::SeqCst);
+                received += 1;
                 GO_ON
             },
         );
@@ -263,11 +270,11 @@ mod tests {
         let count = work(&items, |_: &u64| begun.fetch_add(1, Ordering::SeqCst));
         let of = bounds(2, 4, u64::MAX);
         let stop = |_| ControlFlow::Break(());
-        assert!(in_order(&count, &of, || GO_ON, stop).is_break());
+        assert!(run_in_order(&count, &of, || GO_ON, stop).is_break());
         assert!(begun.load(Ordering::SeqCst) <= 5);
-        let slow = work(&items, |_: &u64| std::thread::sleep(3 * ASK_EVERY));
+        let slow = work(&items, |_: &u64| std::thread::sleep(3 * POLL_INTERVAL));
         let idle = || ControlFlow::Break(());
-        assert!(in_order(&slow, &of, idle, |()| GO_ON).is_break());
+        assert!(run_in_order(&slow, &of, idle, |()| GO_ON).is_break());
     }
 
     #[test]
@@ -275,6 +282,6 @@ mod tests {
     fn a_panic_is_told_on() {
         let items: Vec<u64> = (0..100).collect();
         let work = work(&items, |&item: &u64| assert!(item != 7, "seven"));
-        let _ = in_order(&work, &bounds(3, 4, 9), || GO_ON, |()| GO_ON);
+        let _ = run_in_order(&work, &bounds(3, 4, 9), || GO_ON, |()| GO_ON);
     }
 }

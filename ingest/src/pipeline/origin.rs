@@ -9,37 +9,37 @@ use std::path::{Path, PathBuf};
 use super::open::FileId;
 
 /// What begins the text of a path that is not UTF-8. An absolute path never begins so.
-const ESCAPED: &str = "escaped:";
+const ESCAPED_PREFIX: &str = "escaped:";
 
 /// The text of a canonical path.
-pub(super) fn of_path(path: &Path) -> String {
+pub(super) fn from_path(path: &Path) -> String {
     match path.to_str() {
         Some(path) => path.to_owned(),
-        None => ESCAPED.to_owned() + &escape(path.as_os_str().as_encoded_bytes()),
+        None => ESCAPED_PREFIX.to_owned() + &escape(path.as_os_str().as_encoded_bytes()),
     }
 }
 
 /// The path of a text; `None` where it is none of this system.
 fn to_path(origin: &str) -> Option<PathBuf> {
-    match origin.strip_prefix(ESCAPED) {
-        Some(escaped) => path_of(unescape(escaped)?),
+    match origin.strip_prefix(ESCAPED_PREFIX) {
+        Some(escaped) => path_from_bytes(unescape(escaped)?),
         None => Some(PathBuf::from(origin)),
     }
 }
 
 /// Whether the file `id` is at the very path that a document was read from, reached without a link: it has two names.
-pub(super) fn is_file(origin: &str, id: Option<FileId>) -> bool {
+pub(super) fn is_same_file(origin: &str, id: Option<FileId>) -> bool {
     let Some(path) = to_path(origin) else {
         return false;
     };
     let is_canonical = fs::canonicalize(&path).is_ok_and(|canonical| canonical == path);
     let metadata = fs::symlink_metadata(path);
-    let is_it = metadata.is_ok_and(|metadata| FileId::of(&metadata) == id);
+    let is_it = metadata.is_ok_and(|metadata| FileId::from_metadata(&metadata) == id);
     is_canonical && id.is_some() && is_it
 }
 
 /// Whether the file that a document was read from is still there. What cannot be looked at counts as there.
-pub(super) fn is_there(origin: &str) -> bool {
+pub(super) fn origin_exists(origin: &str) -> bool {
     let Some(path) = to_path(origin) else {
         return false;
     };
@@ -81,7 +81,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(unix)]
-fn path_of(bytes: Vec<u8>) -> Option<PathBuf> {
+fn path_from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     Some(std::ffi::OsString::from_vec(bytes).into())
 }
@@ -102,7 +102,7 @@ mod tests {
     fn a_path_comes_back_whatever_its_bytes() {
         for bytes in [&b"/a/b.md"[..], b"/a/%41\xff\n", b"/\xc3\xa4 b", b"/x%"] {
             let path = Path::new(OsStr::from_bytes(bytes));
-            assert_eq!(to_path(&of_path(path)).as_deref(), Some(path));
+            assert_eq!(to_path(&from_path(path)).as_deref(), Some(path));
         }
         assert_eq!(to_path("escaped:/a%f"), None);
         assert_eq!(to_path("escaped:/a%ä0"), None);

@@ -31,16 +31,16 @@ impl Progress for StopAfter {
 }
 
 impl Reporter for StopAfter {
-    fn outcome(&self, _: &Outcome) {}
+    fn report_outcome(&self, _: &Outcome) {}
 }
 
 /// Changes a folder while it is watched, a step after each look, and keeps what is told.
-struct Changes<'c> {
+struct ScriptedReporter<'c> {
     steps: std::sync::Mutex<Vec<Box<dyn FnOnce() + Send + 'c>>>,
-    told: std::sync::Mutex<Vec<(String, Status)>>,
+    outcomes: std::sync::Mutex<Vec<(String, Status)>>,
 }
 
-impl Progress for Changes<'_> {
+impl Progress for ScriptedReporter<'_> {
     fn report(&self, step: &str, _: u64, _: u64) -> ControlFlow<()> {
         if step != "watching" {
             return ControlFlow::Continue(());
@@ -55,10 +55,10 @@ impl Progress for Changes<'_> {
     }
 }
 
-impl Reporter for Changes<'_> {
-    fn outcome(&self, outcome: &Outcome) {
-        let told = (outcome.document.clone(), outcome.status);
-        self.told.lock().unwrap().push(told);
+impl Reporter for ScriptedReporter<'_> {
+    fn report_outcome(&self, outcome: &Outcome) {
+        let entry = (outcome.document.clone(), outcome.status);
+        self.outcomes.lock().unwrap().push(entry);
     }
 }
 
@@ -91,25 +91,25 @@ fn a_watched_folder_is_followed() {
         idle(),
         idle(),
     ];
-    let changes = Changes {
+    let changes = ScriptedReporter {
         steps: steps.into(),
-        told: Vec::new().into(),
+        outcomes: Vec::new().into(),
     };
     let how = WatchOptions {
-        every: std::time::Duration::ZERO,
+        interval: std::time::Duration::ZERO,
         delete: true,
     };
     let paths = [files.clone(), other.clone()];
     let options = IngestOptions::default();
     let runner = InProcess::default();
     let summary = watch(&database, &paths, &options, how, &runner, &changes).unwrap();
-    let told = changes.told.into_inner().unwrap();
-    let told: Vec<_> = told
+    let outcomes = changes.outcomes.into_inner().unwrap();
+    let outcomes: Vec<_> = outcomes
         .iter()
         .map(|(key, status)| (&key[..], *status))
         .collect();
     assert_eq!(
-        told,
+        outcomes,
         [
             ("a.md", Status::Added),
             ("c.md", Status::Added),
@@ -124,9 +124,9 @@ fn a_watched_folder_is_followed() {
 
 /// Stores `paths`, and returns each document's key with what became of it, by path.
 fn stored(database: &Database, paths: &[PathBuf]) -> Vec<(String, Status)> {
-    let changes = Changes {
+    let changes = ScriptedReporter {
         steps: Vec::new().into(),
-        told: Vec::new().into(),
+        outcomes: Vec::new().into(),
     };
     let runner = InProcess::default();
     ingest(
@@ -137,7 +137,7 @@ fn stored(database: &Database, paths: &[PathBuf]) -> Vec<(String, Status)> {
         &changes,
     )
     .unwrap();
-    changes.told.into_inner().unwrap()
+    changes.outcomes.into_inner().unwrap()
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_watched_file_that_was_refused_takes_no_document_with_it() {
     let database = Database::open(folder.path().join("store")).unwrap();
     stored(&database, &[first]);
     let idle = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
-    let changes = Changes {
+    let changes = ScriptedReporter {
         steps: vec![
             Box::new(|| fs::remove_file(second.join("x.md")).unwrap()) as _,
             idle(),
@@ -183,10 +183,10 @@ fn a_watched_file_that_was_refused_takes_no_document_with_it() {
             idle(),
         ]
         .into(),
-        told: Vec::new().into(),
+        outcomes: Vec::new().into(),
     };
     let how = WatchOptions {
-        every: std::time::Duration::ZERO,
+        interval: std::time::Duration::ZERO,
         delete: true,
     };
     let options = IngestOptions::default();
@@ -234,23 +234,23 @@ fn small_archives_that_hold_much_are_not_held_all_at_once() {
 
 /// Makes documents, but for those called `slow`, which take until it is stopped.
 #[derive(Default)]
-struct Slow(AtomicU64);
+struct SlowRunner(AtomicU64);
 
-impl ParseRunner for Slow {
-    fn document(
+impl ParseRunner for SlowRunner {
+    fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
-        source: Source,
-        settings: &document::Settings,
-    ) -> Result<crate::runner::Made, loci_documents::ParseError> {
+        source: DocumentSource,
+        settings: &document::BuildSettings,
+    ) -> Result<crate::runner::IngestedDocument, loci_documents::ParseError> {
         while source.key.starts_with("slow") {
             if self.0.load(Ordering::Relaxed) > 0 {
                 return Err(loci_documents::ParseError::Stopped);
             }
             std::thread::yield_now();
         }
-        InProcess::default().document(kind, bytes, source, settings)
+        InProcess::default().build_document(kind, bytes, source, settings)
     }
 
     fn bytes_max(&self) -> usize {
@@ -276,7 +276,7 @@ fn an_ingest_that_is_stopped_after_a_batch_waits_for_no_parser() {
         ..IngestOptions::default()
     };
     let stop = StopAfter::new(1);
-    let summary = ingest(&database, &[files], &options, &Slow::default(), &stop).unwrap();
+    let summary = ingest(&database, &[files], &options, &SlowRunner::default(), &stop).unwrap();
     assert!(summary.interrupted);
     assert_eq!((summary.added, summary.failed), (1, 0));
 }
@@ -341,16 +341,16 @@ fn a_stopped_ingest_ends_and_the_next_one_goes_on() {
 /// Says how long a picture is, and keeps what it was asked about; refuses pictures that end with `!`, and sleeps when it
 /// is shown one that ends with `~`.
 #[derive(Default)]
-struct Eye(std::sync::Mutex<Vec<String>>);
+struct FakeCaptioner(std::sync::Mutex<Vec<String>>);
 
-impl Captioner for Eye {
+impl Captioner for FakeCaptioner {
     fn name(&self) -> &str {
         "eye-1"
     }
 
     fn caption(&self, picture: &loci_models::Picture<'_>) -> Result<String, CaptionError> {
-        let asked = format!("{} {}", picture.media_type, picture.name);
-        self.0.lock().unwrap().push(asked);
+        let request = format!("{} {}", picture.media_type, picture.name);
+        self.0.lock().unwrap().push(request);
         match picture.bytes.last() {
             Some(b'!') => Err(CaptionError::Refused {
                 reason: "too bright".into(),
@@ -393,39 +393,39 @@ fn png(more: &str) -> Vec<u8> {
 
 /// Keeps the lines.
 #[derive(Default)]
-struct Lines(std::sync::Mutex<Vec<Outcome>>);
+struct OutcomeRecorder(std::sync::Mutex<Vec<Outcome>>);
 
-impl Progress for Lines {
+impl Progress for OutcomeRecorder {
     fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
 
-impl Reporter for Lines {
-    fn outcome(&self, outcome: &Outcome) {
+impl Reporter for OutcomeRecorder {
+    fn report_outcome(&self, outcome: &Outcome) {
         self.0.lock().unwrap().push(outcome.clone());
     }
 }
 
 /// A folder of files and the store that they go to, with a captioner.
-struct Gallery {
+struct CaptionFixture {
     folder: tempfile::TempDir,
     database: Database,
-    eye: Arc<Eye>,
+    captioner: Arc<FakeCaptioner>,
 }
 
-impl Gallery {
-    fn new(files: &[(&str, Vec<u8>)]) -> Gallery {
+impl CaptionFixture {
+    fn new(files: &[(&str, Vec<u8>)]) -> CaptionFixture {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("files");
         fs::create_dir(&path).unwrap();
         for (name, bytes) in files {
             fs::write(path.join(name), bytes).unwrap();
         }
-        Gallery {
+        CaptionFixture {
             database: Database::open(folder.path().join("store")).unwrap(),
             folder,
-            eye: Arc::default(),
+            captioner: Arc::default(),
         }
     }
 
@@ -437,10 +437,10 @@ impl Gallery {
         let options = IngestOptions {
             force,
             jobs,
-            captioner: Some(Arc::clone(&self.eye) as _),
+            captioner: Some(Arc::clone(&self.captioner) as _),
             ..IngestOptions::default()
         };
-        let lines = Lines::default();
+        let lines = OutcomeRecorder::default();
         let paths = [self.folder.path().join("files")];
         let runner = InProcess::default();
         ingest(&self.database, &paths, &options, &runner, &lines).unwrap();
@@ -448,16 +448,16 @@ impl Gallery {
     }
 
     /// What was asked since the last time, sorted: documents are made at once.
-    fn asked(&self) -> Vec<String> {
-        let mut asked = std::mem::take(&mut *self.eye.0.lock().unwrap());
-        asked.sort();
-        asked
+    fn take_requests(&self) -> Vec<String> {
+        let mut requests = std::mem::take(&mut *self.captioner.0.lock().unwrap());
+        requests.sort();
+        requests
     }
 }
 
 #[test]
 fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
-    let gallery = Gallery::new(&[
+    let gallery = CaptionFixture::new(&[
         ("a.docx", word(&[("1.png", "one"), ("2.png", "three")])),
         ("b.docx", word(&[("9.png", "one"), ("8.png", "?")])),
         ("heron_1.png", png("three")),
@@ -466,8 +466,8 @@ fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
     let lines = gallery.ingest(false);
     let is_well = |line: &Outcome| line.status == Status::Added && line.warnings.is_empty();
     assert!(lines.iter().all(is_well), "{lines:?}");
-    let asked = gallery.asked();
-    assert_eq!(asked.len(), 3, "one for each content: {asked:?}");
+    let requests = gallery.take_requests();
+    assert_eq!(requests.len(), 3, "one for each content: {requests:?}");
     let view = gallery.database.snapshot();
     let rows = view.snapshot().rows();
     let text = |key: &str| {
@@ -486,10 +486,10 @@ fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
     assert_eq!(text("heron_1.png"), "heron 1. A heron of 13 bytes.");
     let again = gallery.ingest(false);
     assert!(again.iter().all(|line| line.status == Status::Unchanged));
-    assert_eq!(gallery.asked(), Vec::<String>::new());
+    assert_eq!(gallery.take_requests(), Vec::<String>::new());
     gallery.ingest(true);
     assert_eq!(
-        gallery.asked().len(),
+        gallery.take_requests().len(),
         3,
         "what was said is kept for one run"
     );
@@ -504,7 +504,7 @@ fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
         .zip(&bad)
         .map(|(n, b)| (&n[..], &b[..]))
         .collect();
-    let gallery = Gallery::new(&[
+    let gallery = CaptionFixture::new(&[
         ("a.docx", word(&[("1.png", "!"), ("2.png", "good")])),
         ("b.docx", word(&many)),
     ]);
@@ -513,12 +513,12 @@ fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
         lines.iter().all(|line| line.status == Status::Added),
         "{lines:?}"
     );
-    let [told] = &lines[0].warnings[..] else {
+    let [warning] = &lines[0].warnings[..] else {
         panic!("{lines:?}")
     };
     let start =
         "1 picture has no caption (word/media/1.png): captioner refused the picture: too bright;";
-    assert!(told.starts_with(start), "{told}");
+    assert!(warning.starts_with(start), "{warning}");
     let [failed, rest] = &lines[1].warnings[..] else {
         panic!("{lines:?}")
     };
@@ -527,20 +527,20 @@ fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
         rest.starts_with("3 more pictures have no caption: not asked about"),
         "{rest}"
     );
-    assert_eq!(gallery.asked().len(), 2 + 3);
+    assert_eq!(gallery.take_requests().len(), 2 + 3);
 }
 
 #[test]
 fn a_picture_that_failed_is_not_asked_about_again_in_a_run() {
     let document = word(&[("logo.png", "!"), ("2.png", "good")]);
     let files = ["a.docx", "b.docx", "c.docx"].map(|name| (name, document.clone()));
-    let gallery = Gallery::new(&files);
+    let gallery = CaptionFixture::new(&files);
     for force in [false, true] {
         for line in gallery.ingest(force) {
             let start = "1 picture has no caption (word/media/logo.png): captioner refused";
             assert!(line.warnings[0].starts_with(start), "{line:?}");
         }
-        assert_eq!(gallery.asked().len(), 2, "the next run tries again");
+        assert_eq!(gallery.take_requests().len(), 2, "the next run tries again");
     }
 }
 
@@ -555,30 +555,34 @@ fn a_captioner_that_stays_unavailable_is_not_asked_any_more() {
     let mut files: Vec<_> = files.collect();
     // Nobody finds out that it would answer for this one.
     files.push(("99.png", png("good")));
-    let gallery = Gallery::new(&files);
+    let gallery = CaptionFixture::new(&files);
     let lines = gallery.ingest_with(1, false);
-    let told = |line: &Outcome| line.warnings.concat();
+    let warnings = |line: &Outcome| line.warnings.concat();
     assert!(
         lines.iter().all(|line| line.status == Status::Added),
         "{lines:?}"
     );
     assert!(
-        lines[..10].iter().all(|line| told(line).contains("asleep")),
+        lines[..10]
+            .iter()
+            .all(|line| warnings(line).contains("asleep")),
         "{lines:?}"
     );
     let start = "1 picture has no caption: not asked about, for the captioner was unavailable 10 times in a row";
     assert!(
-        lines[10..].iter().all(|line| told(line).starts_with(start)),
+        lines[10..]
+            .iter()
+            .all(|line| warnings(line).starts_with(start)),
         "{lines:?}"
     );
-    assert_eq!(gallery.asked().len(), 10);
+    assert_eq!(gallery.take_requests().len(), 10);
 }
 
 #[test]
 fn a_watched_folder_has_its_pictures_captioned() {
-    let gallery = Gallery::new(&[("a.png", png("one")), ("x.png", png("!"))]);
+    let gallery = CaptionFixture::new(&[("a.png", png("one")), ("x.png", png("!"))]);
     let files = gallery.folder.path().join("files");
-    let changes = Changes {
+    let changes = ScriptedReporter {
         steps: std::sync::Mutex::new(vec![
             Box::new(|| {
                 fs::write(files.join("b.png"), png("one")).unwrap();
@@ -587,19 +591,23 @@ fn a_watched_folder_has_its_pictures_captioned() {
             Box::new(|| {}),
             Box::new(|| {}),
         ]),
-        told: std::sync::Mutex::default(),
+        outcomes: std::sync::Mutex::default(),
     };
     let options = IngestOptions {
-        captioner: Some(Arc::clone(&gallery.eye) as _),
+        captioner: Some(Arc::clone(&gallery.captioner) as _),
         ..IngestOptions::default()
     };
     let how = WatchOptions {
-        every: std::time::Duration::ZERO,
+        interval: std::time::Duration::ZERO,
         delete: false,
     };
     let (paths, runner) = ([files.clone()], InProcess::default());
     let summary = watch(&gallery.database, &paths, &options, how, &runner, &changes).unwrap();
     assert_eq!((summary.added, summary.failed), (4, 0));
-    let asked = ["image/png a.png", "image/png x.png", "image/png y.png"];
-    assert_eq!(gallery.asked(), asked, "what failed is tried again later");
+    let expected = ["image/png a.png", "image/png x.png", "image/png y.png"];
+    assert_eq!(
+        gallery.take_requests(),
+        expected,
+        "what failed is tried again later"
+    );
 }

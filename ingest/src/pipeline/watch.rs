@@ -13,8 +13,8 @@ use locidb::Database;
 use locidb::storage::DocumentKey;
 
 use super::{
-    Captioning, Found, IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker,
-    find, store_files,
+    CaptionSession, IngestError, IngestOptions, IngestSummary, Outcome, Reporter, SourceFile,
+    Status, Worker, find_files, store_files,
 };
 use crate::runner::ParseRunner;
 
@@ -22,19 +22,19 @@ use crate::runner::ParseRunner;
 #[derive(Clone, Copy, Debug)]
 pub struct WatchOptions {
     /// Time between two looks.
-    pub every: Duration,
+    pub interval: Duration,
     /// Whether the document of a file that is gone is deleted: of one that was there while it was watched, in a folder that
     /// can be read and is not empty.
     pub delete: bool,
 }
 
 /// Looks in a row in which a file that is gone is missing.
-const MISSING_LOOKS: u32 = 2;
+const MISSING_SCANS: u32 = 2;
 /// How often the reporter is asked whether to go on.
-const ASK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// When a file was written last, as far as the file system says.
-type Stamp = (u64, Option<SystemTime>);
+type FileStamp = (u64, Option<SystemTime>);
 
 /// Stores files and folders as [`ingest`](super::ingest), and goes on with what comes and changes in them, until
 /// [`report`](locidb::Progress::report) says to stop.
@@ -45,33 +45,35 @@ pub fn watch(
     database: &Database,
     paths: &[PathBuf],
     options: &IngestOptions,
-    how: WatchOptions,
+    watch_options: WatchOptions,
     runner: &dyn ParseRunner,
     reporter: &(dyn Reporter + Sync),
-) -> Result<Summary, IngestError> {
+) -> Result<IngestSummary, IngestError> {
     let started = Instant::now();
-    let mut summary = Summary::default();
-    let mut watched = Watched::default();
-    let captioning = options.captioner.as_ref().map(Captioning::new);
+    let mut summary = IngestSummary::default();
+    let mut watched = WatchState::default();
+    let captioning = options.captioner.as_ref().map(CaptionSession::new);
     // The first look takes everything as it is, and all paths must be there.
     let mut is_first = true;
     loop {
         let files = if is_first {
-            find(database, paths, options)?
+            find_files(database, paths, options)?
         } else {
-            find_there(database, paths, options)?
+            find_existing(database, paths, options)?
         };
-        let (due, gone) = watched.look(files, paths, is_first);
-        if how.delete {
+        let (due, gone) = watched.scan(files, paths, is_first);
+        if watch_options.delete {
             delete(database, options, gone, reporter, &mut summary)?;
         }
         if is_first || !due.is_empty() {
-            captioning.iter().for_each(Captioning::try_again);
+            captioning.iter().for_each(CaptionSession::reset_failures);
             let worker = Worker::new(database, options, runner, captioning.as_ref())?;
             store_files(&worker, &due, reporter, &mut summary)?;
         }
         is_first = false;
-        if summary.interrupted || wait(how.every, watched.seen.len() as u64, reporter) {
+        if summary.interrupted
+            || wait_or_stop(watch_options.interval, watched.files.len() as u64, reporter)
+        {
             summary.interrupted = false;
             summary.took_ms = started.elapsed().as_millis() as u64;
             return Ok(summary);
@@ -79,22 +81,22 @@ pub fn watch(
     }
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn file_stamp(path: &Path) -> FileStamp {
     let metadata = fs::metadata(path);
     metadata.map_or((0, None), |of| (of.len(), of.modified().ok()))
 }
 
 /// The files below those of `paths` that are there: a disk may be away for a while.
-fn find_there(
+fn find_existing(
     database: &Database,
     paths: &[PathBuf],
     options: &IngestOptions,
-) -> Result<Vec<Found>, IngestError> {
+) -> Result<Vec<SourceFile>, IngestError> {
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
     if there.is_empty() {
         return Ok(Vec::new());
     }
-    match find(database, &there, options) {
+    match find_files(database, &there, options) {
         // It went between the two looks.
         Err(IngestError::Path { .. }) => Ok(Vec::new()),
         found => found,
@@ -102,17 +104,17 @@ fn find_there(
 }
 
 /// A file that was stored, or tried.
-struct Seen {
+struct WatchedFile {
     key: String,
     /// What the store remembers it by.
     origin: Option<String>,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// How many looks in a row it was missing in.
-    missing: u32,
+    missing_scans: u32,
 }
 
 /// A file that is gone.
-struct Gone {
+struct DeletedFile {
     path: PathBuf,
     key: String,
     origin: Option<String>,
@@ -120,57 +122,57 @@ struct Gone {
 
 /// What was seen of the files that are watched.
 #[derive(Default)]
-struct Watched {
+struct WatchState {
     /// Files that were stored, or tried.
-    seen: HashMap<PathBuf, Seen>,
+    files: HashMap<PathBuf, WatchedFile>,
     /// Files that changed since the look before.
-    waiting: HashMap<PathBuf, Stamp>,
+    changing: HashMap<PathBuf, FileStamp>,
 }
 
-impl Watched {
+impl WatchState {
     /// The files that are to be stored, and those that are gone.
-    fn look(
+    fn scan(
         &mut self,
-        files: Vec<Found>,
+        files: Vec<SourceFile>,
         paths: &[PathBuf],
         is_first: bool,
-    ) -> (Vec<Found>, Vec<Gone>) {
-        let readable = readable(&files, paths);
+    ) -> (Vec<SourceFile>, Vec<DeletedFile>) {
+        let readable = readable_roots(&files, paths);
         let keys: HashSet<String> = files.iter().map(|file| file.key.clone()).collect();
         let there: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let mut due = Vec::new();
         for file in files {
-            let stamp = stamp(&file.path);
-            let known = self.seen.get_mut(&file.path).map(|seen| {
-                seen.missing = 0;
+            let stamp = file_stamp(&file.path);
+            let known = self.files.get_mut(&file.path).map(|seen| {
+                seen.missing_scans = 0;
                 seen.stamp == stamp
             });
-            let is_calm = is_first || self.waiting.insert(file.path.clone(), stamp) == Some(stamp);
-            if known == Some(true) || !is_calm || (file.refused.is_some() && !is_first) {
+            let is_calm = is_first || self.changing.insert(file.path.clone(), stamp) == Some(stamp);
+            if known == Some(true) || !is_calm || (file.rejection.is_some() && !is_first) {
                 continue;
             }
-            self.waiting.remove(&file.path);
-            if file.refused.is_none() {
-                let seen = Seen {
+            self.changing.remove(&file.path);
+            if file.rejection.is_none() {
+                let seen = WatchedFile {
                     key: file.key.clone(),
                     origin: file.origin.clone(),
                     stamp,
-                    missing: 0,
+                    missing_scans: 0,
                 };
-                self.seen.insert(file.path.clone(), seen);
+                self.files.insert(file.path.clone(), seen);
             }
             due.push(file);
         }
         let mut gone = Vec::new();
-        for (path, seen) in &mut self.seen {
+        for (path, seen) in &mut self.files {
             let root = paths.iter().find(|root| path.starts_with(root));
             if there.contains(path) || !root.is_some_and(|root| readable.contains(root)) {
                 continue;
             }
-            seen.missing += 1;
+            seen.missing_scans += 1;
             // Who saves a file may take it away for a moment.
-            if seen.missing >= MISSING_LOOKS && !keys.contains(&seen.key) {
-                gone.push(Gone {
+            if seen.missing_scans >= MISSING_SCANS && !keys.contains(&seen.key) {
+                gone.push(DeletedFile {
                     path: path.clone(),
                     key: seen.key.clone(),
                     origin: seen.origin.clone(),
@@ -178,7 +180,7 @@ impl Watched {
             }
         }
         for file in &gone {
-            self.seen.remove(&file.path);
+            self.files.remove(&file.path);
         }
         (due, gone)
     }
@@ -186,11 +188,11 @@ impl Watched {
 
 /// The paths of which this look says what is there: all of them that were read whole and are not empty. An empty folder
 /// may be the place of a disk that is away.
-fn readable<'p>(files: &[Found], paths: &'p [PathBuf]) -> HashSet<&'p PathBuf> {
-    let is_of = |file: &Found, root: &PathBuf| file.path.starts_with(root);
+fn readable_roots<'p>(files: &[SourceFile], paths: &'p [PathBuf]) -> HashSet<&'p PathBuf> {
+    let is_of = |file: &SourceFile, root: &PathBuf| file.path.starts_with(root);
     let is_whole = |root: &PathBuf| {
         let mut own = files.iter().filter(|file| is_of(file, root)).peekable();
-        own.peek().is_some() && !own.any(|file| file.refused.is_some() && file.path == *root)
+        own.peek().is_some() && !own.any(|file| file.rejection.is_some() && file.path == *root)
     };
     paths.iter().filter(|root| is_whole(root)).collect()
 }
@@ -198,15 +200,15 @@ fn readable<'p>(files: &[Found], paths: &'p [PathBuf]) -> HashSet<&'p PathBuf> {
 fn delete(
     database: &Database,
     options: &IngestOptions,
-    mut gone: Vec<Gone>,
+    mut gone: Vec<DeletedFile>,
     reporter: &dyn Reporter,
-    summary: &mut Summary,
+    summary: &mut IngestSummary,
 ) -> Result<(), IngestError> {
     gone.sort_by(|a, b| a.path.cmp(&b.path));
-    for Gone { path, key, origin } in gone {
+    for DeletedFile { path, key, origin } in gone {
         let key = DocumentKey::new(&options.user[..], &options.collection[..], key);
         let Ok(key) = key else { continue };
-        if is_of_another(database, &key, origin.as_deref())? {
+        if has_other_origin(database, &key, origin.as_deref())? {
             continue;
         }
         let document = key.to_string();
@@ -223,14 +225,14 @@ fn delete(
                 took_ms: 0,
             };
             summary.add(&outcome);
-            reporter.outcome(&outcome);
+            reporter.report_outcome(&outcome);
         }
     }
     Ok(())
 }
 
 /// Whether the document with this key was not read from the file that is gone: that was refused, or never stored.
-fn is_of_another(
+fn has_other_origin(
     database: &Database,
     key: &DocumentKey,
     origin: Option<&str>,
@@ -242,7 +244,7 @@ fn is_of_another(
 }
 
 /// Waits; returns whether to stop.
-fn wait(every: Duration, files: u64, reporter: &dyn Reporter) -> bool {
+fn wait_or_stop(every: Duration, files: u64, reporter: &dyn Reporter) -> bool {
     let until = Instant::now() + every;
     loop {
         if reporter.report("watching", files, files).is_break() {
@@ -252,6 +254,6 @@ fn wait(every: Duration, files: u64, reporter: &dyn Reporter) -> bool {
         if left.is_zero() {
             return false;
         }
-        std::thread::sleep(left.min(ASK_EVERY));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
 }

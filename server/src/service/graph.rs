@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loci_ingest::exchange::{ExchangeError, Neo4j};
+use loci_ingest::exchange::{ExchangeError, Neo4jImport};
 use loci_ingest::import::{self, ImportError};
 use loci_protocol::call::GraphFiles;
 use loci_protocol::fault::{Code, Fault};
@@ -60,7 +60,9 @@ pub(super) fn import(
     match import::import(&database, &document_key, documents, &progress) {
         Ok(()) => CallOutput::json(&json!({ "nodes": nodes, "relationships": relationships })),
         Err(ImportError::Database(error)) => Err(progress.fault(error)),
-        Err(error @ ImportError::Taken(_)) => Err(Fault::new(Code::Conflict, error.to_string())),
+        Err(error @ ImportError::KeyConflict(_)) => {
+            Err(Fault::new(Code::Conflict, error.to_string()))
+        }
         Err(error @ ImportError::Empty) => Err(invalid(error.to_string())),
     }
 }
@@ -84,12 +86,12 @@ fn exchange_fault(error: &ExchangeError) -> Fault {
 }
 
 /// The rows of the files.
-fn read(graph: &GraphFiles) -> Result<Neo4j, Fault> {
+fn read(graph: &GraphFiles) -> Result<Neo4jImport, Fault> {
     let delimiter = match graph.delimiter {
         0 => b',',
         byte => byte,
     };
-    let mut read = Neo4j::bounded(IMPORT_MEMORY_MAX);
+    let mut read = Neo4jImport::with_bytes_max(IMPORT_MEMORY_MAX);
     for kind in graph.files.chunk_by(|_, next| next.continues_previous) {
         let files = kind.iter().map(|file| (&file.name[..], &file.bytes[..]));
         let files: Vec<(&str, &[u8])> = files.collect();

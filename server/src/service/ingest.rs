@@ -139,7 +139,7 @@ impl Progress for FileReporter<'_> {
 }
 
 impl Reporter for FileReporter<'_> {
-    fn outcome(&self, outcome: &Outcome) {
+    fn report_outcome(&self, outcome: &Outcome) {
         if outcome.status != Status::Deleted {
             *self.outcome.lock() = Some(outcome.clone());
         }

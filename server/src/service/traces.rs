@@ -28,7 +28,7 @@ static TRACES: OnceLock<Traces> = OnceLock::new();
 
 thread_local! {
     /// What the call that is carried out on this thread has told, where it is sampled.
-    static KEPT: RefCell<Option<SampledSteps>> = const { RefCell::new(None) };
+    static METADATA_KEYS: RefCell<Option<SampledSteps>> = const { RefCell::new(None) };
 }
 
 /// What is kept of a call until its end.
@@ -127,7 +127,7 @@ pub(super) fn start_sample(caller: &Caller, call: &'static str) -> Option<Sample
     if !remote_parent.is_some_and(|parent| parent.0.is_sampled()) && !traces.should_sample() {
         return None;
     }
-    KEPT.set(Some(SampledSteps::default()));
+    METADATA_KEYS.set(Some(SampledSteps::default()));
     Some(SampledCall {
         traces,
         call,
@@ -138,7 +138,7 @@ pub(super) fn start_sample(caller: &Caller, call: &'static str) -> Option<Sample
 impl SampledCall {
     /// Hands over the span of the call, and those of its operators.
     pub(super) fn end(self, caller: &Caller, fault: Option<&Fault>) {
-        let sampled = KEPT.take().unwrap_or_default();
+        let sampled = METADATA_KEYS.take().unwrap_or_default();
         let tracer = &self.traces.tracer;
         let parent = match &caller.trace {
             Some(parent) => Context::new().with_remote_span_context(parent.0.clone()),
@@ -170,7 +170,7 @@ impl SampledCall {
 impl Drop for SampledCall {
     fn drop(&mut self) {
         // A call that panicked leaves nothing to the next one on this thread.
-        KEPT.take();
+        METADATA_KEYS.take();
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) fn with_explain<E>(
     request: &SearchRequest,
     ask: impl FnOnce(&SearchRequest) -> Result<Answer, E>,
 ) -> Result<Answer, E> {
-    if KEPT.with_borrow(Option::is_none) {
+    if METADATA_KEYS.with_borrow(Option::is_none) {
         return ask(request);
     }
     let begun = SystemTime::now();
@@ -222,7 +222,7 @@ pub(super) fn with_explain<E>(
         answer.plan = None;
         answer.explain.take()
     };
-    KEPT.with_borrow_mut(|sampled| {
+    METADATA_KEYS.with_borrow_mut(|sampled| {
         *sampled = Some(SampledSteps {
             begun: Some(begun),
             steps: steps.unwrap_or_default(),
@@ -274,16 +274,16 @@ mod tests {
         };
         let plain = SearchRequest::new("q");
         assert_eq!(with_explain(&plain, ask).unwrap().explain, None);
-        KEPT.set(Some(SampledSteps::default()));
+        METADATA_KEYS.set(Some(SampledSteps::default()));
         let answer = with_explain(&plain, ask).unwrap();
         assert_eq!((answer.explain, answer.plan), (None, None));
-        assert_eq!(KEPT.take().unwrap().steps.len(), 1);
-        KEPT.set(Some(SampledSteps::default()));
+        assert_eq!(METADATA_KEYS.take().unwrap().steps.len(), 1);
+        METADATA_KEYS.set(Some(SampledSteps::default()));
         let search = SearchRequest {
             explain: true,
             ..plain
         };
         assert!(with_explain(&search, ask).unwrap().explain.is_some());
-        assert_eq!(KEPT.take().unwrap().steps.len(), 1);
+        assert_eq!(METADATA_KEYS.take().unwrap().steps.len(), 1);
     }
 }

@@ -14,13 +14,15 @@ use anyhow::{Context, Result};
 use locidb::{Database, Options};
 use parking_lot::Mutex;
 
-use crate::check::Check;
+use crate::check::ModelCheck;
 use crate::ops::{Op, Profile};
 use crate::panics;
-use crate::report::{Report, Rounds, Running};
+use crate::report::{Report, ReportBuilder, Rounds};
 use crate::sim::{Operation, SimDisk};
 use crate::source::Source;
-use crate::world::{Expected, FOLDER, INLINE_LEN_MAX, State, World, recounts, recovered};
+use crate::world::{
+    Expected, FOLDER, INLINE_LEN_MAX, State, World, find_recovered_state, recounts,
+};
 
 /// Operations of a round.
 const OPERATIONS: usize = 40;
@@ -47,35 +49,35 @@ struct Image {
 }
 
 /// Takes images.
-struct Camera {
+struct ImageRecorder {
     expected: Expected,
     source: Mutex<Source<'static>>,
     images: Mutex<Vec<Image>>,
-    taken: Mutex<usize>,
+    image_count: Mutex<usize>,
     /// One operation of the disk in so many.
     every: u32,
 }
 
-impl Camera {
-    fn new(seed: u64, every: u32) -> Arc<Camera> {
-        Arc::new(Camera {
+impl ImageRecorder {
+    fn new(seed: u64, every: u32) -> Arc<ImageRecorder> {
+        Arc::new(ImageRecorder {
             expected: Expected::default(),
             source: Mutex::new(Source::seeded(seed)),
             images: Mutex::default(),
-            taken: Mutex::new(0),
+            image_count: Mutex::new(0),
             every,
         })
     }
 
-    fn look(&self, disk: &SimDisk, at: &Operation) {
+    fn record(&self, disk: &SimDisk, at: &Operation) {
         let mut source = self.source.lock();
-        let mut taken = self.taken.lock();
-        if *taken == IMAGES_MAX || !source.chance(self.every) {
+        let mut image_count = self.image_count.lock();
+        if *image_count == IMAGES_MAX || !source.one_in(self.every) {
             return;
         }
         // Nobody's write begins or is acknowledged between the image and the states of its time.
         let expected = self.expected.lock();
-        let killed = source.chance(8);
+        let killed = source.one_in(8);
         self.images.lock().push(Image {
             disk: if killed {
                 disk.kill_image()
@@ -84,9 +86,9 @@ impl Camera {
             },
             states: expected.clone(),
             at: *at,
-            number: *taken,
+            number: *image_count,
         });
-        *taken += 1;
+        *image_count += 1;
     }
 }
 
@@ -101,7 +103,7 @@ pub fn run(args: &CrashArgs) -> Result<Report> {
     } else {
         "crash"
     };
-    let mut running = Running::start(name, args.rounds.seed);
+    let mut running = ReportBuilder::start(name, args.rounds.seed);
     for round in args.rounds.numbers(if args.double { 110 } else { 1100 }) {
         let mut opened = 0;
         let result = one_round(args.rounds.seed_of(round), args.double, &mut opened);
@@ -120,9 +122,9 @@ fn one_round(seed: u64, double: bool, opened: &mut u64) -> Result<()> {
     };
     let list = Op::draw_list(&mut source, &profile, OPERATIONS);
     // A list makes some 700 operations of the disk; all of it is looked at.
-    let camera = Camera::new(seed, 12);
+    let camera = ImageRecorder::new(seed, 12);
     let shared = Arc::clone(&camera);
-    let hook = Arc::new(move |disk: &SimDisk, at: &Operation| shared.look(disk, at));
+    let hook = Arc::new(move |disk: &SimDisk, at: &Operation| shared.record(disk, at));
     let mut world = World::with_hook(seed, Arc::clone(&camera.expected), Some(hook))?;
     for (place, op) in list.iter().enumerate() {
         world
@@ -186,13 +188,13 @@ fn compare(
         opened => opened.context("opening")?,
     };
     let view = database.snapshot();
-    let model = recovered(&view, states)?;
-    let check = Check::new(&view, &model)?;
+    let model = find_recovered_state(&view, states)?;
+    let check = ModelCheck::new(&view, &model)?;
     if everything {
-        check.all()?
+        check.check_all()?
     } else {
-        check.some(source)?
+        check.check_sample(source)?
     }
     recounts(&database)?;
-    panics::none()
+    panics::expect_none()
 }

@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 pub use look::LookArgs;
-pub use look::look;
+pub use look::observe;
 
-use crate::report::{Report, Rounds, Running};
+use crate::report::{Report, ReportBuilder, Rounds};
 use crate::source::Source;
-use look::Seen;
+use look::StoreObservation;
 
 /// What one round may take.
 const ROUND_MAX: Duration = Duration::from_secs(20);
@@ -50,7 +50,7 @@ pub struct DamageArgs {
 
 /// Runs the rounds.
 pub fn run(args: &DamageArgs) -> Result<Report> {
-    let mut running = Running::start("damage", args.rounds.seed);
+    let mut running = ReportBuilder::start("damage", args.rounds.seed);
     let program = match &args.program {
         Some(program) => program.clone(),
         None => std::env::current_exe()?,
@@ -74,7 +74,7 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
         running.count("ms", millis);
         let result = result.and_then(|(seen, took)| {
             running.count(seen.outcome(&whole), 1);
-            let alone = seen.told_by_check_alone(&whole);
+            let alone = seen.count_found_by_check_only(&whole);
             running.count("answers_told_by_check_alone", alone);
             seen.compare(&whole)?;
             ensure!(took < ROUND_MAX, "it took {} s", took.as_secs());
@@ -84,9 +84,9 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
             && let Some(keep) = &args.keep
         {
             // As it was before anybody looked at it.
-            let kept = keep.join(round.to_string());
-            subject::copy(&sound, &kept)?;
-            harm::strike(&kept, &mut Source::stream(args.rounds.seed, round))?;
+            let kept_store = keep.join(round.to_string());
+            subject::copy(&sound, &kept_store)?;
+            harm::strike(&kept_store, &mut Source::stream(args.rounds.seed, round))?;
             subject::copy(&sound, &keep.join("sound"))?;
         }
         running.round(round, result.with_context(|| harm.to_string()));
@@ -95,7 +95,7 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
 }
 
 /// What a child process sees of the store in `folder`, and how long it took.
-fn look_at(program: &Path, folder: &Path, beside: &Path) -> Result<(Seen, Duration)> {
+fn look_at(program: &Path, folder: &Path, beside: &Path) -> Result<(StoreObservation, Duration)> {
     let copies = beside.join("copies");
     let out = beside.join("seen.json");
     subject::clear(&copies)?;

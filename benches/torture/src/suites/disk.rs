@@ -13,7 +13,7 @@ use locidb::{Database, Durability, NoProgress};
 
 use super::rates;
 use crate::bulk::{self, DIM, Shape};
-use crate::report::{Report, Running};
+use crate::report::{Report, ReportBuilder};
 
 /// Passages of some length, as documents have.
 pub(crate) const SHAPE: Shape = Shape {
@@ -41,44 +41,44 @@ pub struct DiskArgs {
 
 /// Runs it.
 pub fn run(args: &DiskArgs) -> Result<Report> {
-    let mut running = Running::start("disk", args.seed);
+    let mut running = ReportBuilder::start("disk", args.seed);
     let result = halve(args, &mut running);
     running.round(0, result);
     Ok(running.finish())
 }
 
-fn halve(args: &DiskArgs, running: &mut Running) -> Result<()> {
+fn halve(args: &DiskArgs, running: &mut ReportBuilder) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
-    let (never, held) = (folder.path().join("never"), folder.path().join("held"));
+    let (baseline, shrunk) = (folder.path().join("never"), folder.path().join("held"));
     let documents = {
         // Even documents, until they take what is asked for.
-        let database = open(&never)?;
+        let database = open(&baseline)?;
         let mut next = 0;
-        while bytes_of(&never)? < args.mib << 20 {
+        while bytes_of(&baseline)? < args.mib << 20 {
             write(&database, args.seed, (next..next + BATCH).map(|n| 2 * n))?;
             next += BATCH;
         }
         database.wait_for_merges()?;
-        running.count("never_held_bytes_as_written", bytes_of(&never)?);
+        running.count("never_held_bytes_as_written", bytes_of(&baseline)?);
         timed_compact(&database, "never_held_compact_ms", running)?;
         next
     };
     running.count("documents_kept", documents);
-    running.count("never_held_bytes_compacted", bytes_of(&never)?);
+    running.count("never_held_bytes_compacted", bytes_of(&baseline)?);
     {
-        let database = open(&held)?;
+        let database = open(&shrunk)?;
         for first in (0..documents * 2).step_by(BATCH as usize) {
             write(&database, args.seed, first..first + BATCH)?;
         }
         database.wait_for_merges()?;
-        running.count("held_bytes_as_written", bytes_of(&held)?);
+        running.count("held_bytes_as_written", bytes_of(&shrunk)?);
         let started = Instant::now();
         for first in (0..documents).step_by(BATCH as usize) {
             delete(&database, (first..first + BATCH).map(|n| 2 * n + 1))?;
         }
         database.wait_for_merges()?;
         running.count("delete_ms", started.elapsed().as_millis() as u64);
-        running.count("held_bytes_after_delete", bytes_of(&held)?);
+        running.count("held_bytes_after_delete", bytes_of(&shrunk)?);
         timed_compact(&database, "held_compact_ms", running)?;
         let (stats, counted) = database.recount()?;
         let differences = counted.differences(&stats);
@@ -93,13 +93,13 @@ fn halve(args: &DiskArgs, running: &mut Running) -> Result<()> {
             stats.documents
         );
     }
-    let (held, never) = (bytes_of(&held)?, bytes_of(&never)?);
-    running.count("held_bytes_compacted", held);
-    let more = (held * 1000 / never).saturating_sub(1000);
+    let (shrunk_bytes, baseline_bytes) = (bytes_of(&shrunk)?, bytes_of(&baseline)?);
+    running.count("held_bytes_compacted", shrunk_bytes);
+    let more = (shrunk_bytes * 1000 / baseline_bytes).saturating_sub(1000);
     running.count("held_more_permille", more);
     ensure!(
         more <= MORE_MAX,
-        "{held} bytes, {never} had it never held what was deleted"
+        "{shrunk_bytes} bytes, {baseline_bytes} had it never held what was deleted"
     );
     Ok(())
 }
@@ -138,7 +138,7 @@ fn delete(database: &Database, numbers: impl Iterator<Item = u64>) -> Result<()>
     Ok(())
 }
 
-fn timed_compact(database: &Database, name: &str, running: &mut Running) -> Result<()> {
+fn timed_compact(database: &Database, name: &str, running: &mut ReportBuilder) -> Result<()> {
     let started = Instant::now();
     database.compact(&NoProgress)?;
     running.count(name, started.elapsed().as_millis() as u64);

@@ -15,11 +15,11 @@ use anyhow::{Context, Result, anyhow};
 use crate::faulty::{Failure, Fault};
 use crate::ops::{Change, Op};
 use crate::panics;
-use crate::report::{Report, Rounds, Running, Violation};
+use crate::report::{Report, ReportBuilder, Rounds, Violation};
 use crate::world::{Tally, World};
 
 /// Ways in which one operation fails: five faults, once or for ever.
-const WAYS: u64 = 10;
+const FAILURE_MODES: u64 = 10;
 /// A prime a little above the operations that the history has: faults beyond its end do not strike.
 const POINTS: u64 = 2207;
 /// Neighbouring rounds fail far apart, so that any number of them covers the whole history.
@@ -40,12 +40,15 @@ pub struct FaultsArgs {
 pub fn run(args: &FaultsArgs) -> Result<Report> {
     panics::watch();
     let seed = args.rounds.seed;
-    let mut running = Running::start("faults", seed);
+    let mut running = ReportBuilder::start("faults", seed);
     let operations = without_fault(seed).context("without a fault")?;
     running.count("operations", operations);
     let mut refused = None;
     for round in args.rounds.numbers(6000) {
-        let failure = failure(round / WAYS * STRIDE % POINTS, round % WAYS);
+        let failure = failure(
+            round / FAILURE_MODES * STRIDE % POINTS,
+            round % FAILURE_MODES,
+        );
         let (tally, result) = one_round(args.rounds.seed_of(round), failure);
         running.count("struck", u64::from(tally.faults > 0));
         running.count("searches_refused", tally.refused);
@@ -66,11 +69,11 @@ pub fn run(args: &FaultsArgs) -> Result<Report> {
     Ok(running.finish())
 }
 
-fn failure(at: u64, way: u64) -> Failure {
+fn failure(at: u64, mode: u64) -> Failure {
     Failure {
         at,
-        fault: Fault::ALL[(way % 5) as usize],
-        forever: way >= 5,
+        fault: Fault::ALL[(mode % 5) as usize],
+        forever: mode >= 5,
     }
 }
 
@@ -90,7 +93,7 @@ fn one_round(seed: u64, failure: Failure) -> (Tally, Result<()>) {
             // A panic of this thread fails the round, not the suite.
             let played = catch_unwind(AssertUnwindSafe(|| play(&mut world, failure)));
             let result = played.unwrap_or_else(|_| Err(anyhow!("a panic")));
-            let result = panics::none().and(result);
+            let result = panics::expect_none().and(result);
             world.tally.faults += world.faults().struck();
             (world.tally, result)
         }

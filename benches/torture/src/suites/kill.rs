@@ -25,9 +25,9 @@ use locidb::{Database, Error, NoProgress};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::killed_copies::{self, Copying};
+use super::killed_copies::{self, KilledCommand};
 use crate::notes::{self, NOTES, Versions};
-use crate::report::{Report, Rounds, Running};
+use crate::report::{Report, ReportBuilder, Rounds};
 use crate::source::Source;
 
 /// Rounds that one store lives.
@@ -37,7 +37,7 @@ const HUNG_AFTER: Duration = Duration::from_secs(60);
 /// What a command is thought to take before one ended by itself.
 pub(super) const TYPICAL: Duration = Duration::from_millis(80);
 /// Versions of notes that must not be found any more and are looked for.
-const GONE_MAX: usize = 12;
+const DELETED_VERSIONS_MAX: usize = 12;
 
 /// What to run.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub struct KillArgs {
     pub double: bool,
     /// Kill this command instead
     #[arg(long, value_enum)]
-    pub command: Option<Copying>,
+    pub command: Option<KilledCommand>,
 }
 
 /// Runs the rounds.
@@ -61,7 +61,7 @@ pub fn run(args: &KillArgs) -> Result<Report> {
     if let Some(copying) = args.command {
         return killed_copies::run(args, copying);
     }
-    let mut running = Running::start("kill", args.rounds.seed);
+    let mut running = ReportBuilder::start("kill", args.rounds.seed);
     let numbers = args.rounds.numbers(2000);
     let (mut life, mut opens_us) = (None, Vec::new());
     for round in numbers.start / LIFE * LIFE..numbers.end {
@@ -70,14 +70,14 @@ pub fn run(args: &KillArgs) -> Result<Report> {
         }
         let mut living = match life.take() {
             Some(life) => life,
-            None => Life::new(args)?,
+            None => StoreLife::new(args)?,
         };
         let mut source = Source::stream(args.rounds.seed, round);
         let mut result = living.round(&mut source);
         if result.is_ok() && (round % LIFE == LIFE - 1 || round + 1 == numbers.end) {
             result = living.end();
         }
-        for (figure, more) in std::mem::take(&mut living.figures) {
+        for (figure, more) in std::mem::take(&mut living.counters) {
             running.count(&figure, more);
         }
         opens_us.append(&mut living.opens_us);
@@ -87,8 +87,8 @@ pub fn run(args: &KillArgs) -> Result<Report> {
                 life = Some(living);
             }
             Err(error) => {
-                let kept = living.folder.keep();
-                let error = error.context(format!("the store is kept in {}", kept.display()));
+                let store_path = living.folder.keep();
+                let error = error.context(format!("the store is kept in {}", store_path.display()));
                 running.round(round, Err(error));
             }
         }
@@ -103,7 +103,7 @@ pub fn run(args: &KillArgs) -> Result<Report> {
 }
 
 /// A store and what it must hold.
-struct Life<'a> {
+struct StoreLife<'a> {
     args: &'a KillArgs,
     folder: TempDir,
     /// What the store held when it was last looked at.
@@ -111,11 +111,11 @@ struct Life<'a> {
     /// What the files are.
     files: Versions,
     /// Versions that the store held and holds no more.
-    gone: Vec<(u32, u32)>,
+    deleted_versions: Vec<(u32, u32)>,
     next_version: u32,
     /// How long commands took that ended by themselves.
     typical: BTreeMap<&'static str, Duration>,
-    figures: BTreeMap<String, u64>,
+    counters: BTreeMap<String, u64>,
     /// What each open after a kill took.
     opens_us: Vec<u64>,
 }
@@ -127,19 +127,19 @@ struct Task {
     after: Versions,
 }
 
-impl<'a> Life<'a> {
-    fn new(args: &'a KillArgs) -> Result<Life<'a>> {
+impl<'a> StoreLife<'a> {
+    fn new(args: &'a KillArgs) -> Result<StoreLife<'a>> {
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("files"))?;
-        Ok(Life {
+        Ok(StoreLife {
             args,
             folder,
             stored: Versions::new(),
             files: Versions::new(),
-            gone: Vec::new(),
+            deleted_versions: Vec::new(),
             next_version: 1,
             typical: BTreeMap::new(),
-            figures: BTreeMap::new(),
+            counters: BTreeMap::new(),
             opens_us: Vec::new(),
         })
     }
@@ -153,44 +153,44 @@ impl<'a> Life<'a> {
     }
 
     fn count(&mut self, figure: &str) {
-        *self.figures.entry(figure.into()).or_default() += 1;
+        *self.counters.entry(figure.into()).or_default() += 1;
     }
 
     /// One command, one kill, one look.
     fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
         // Half of the stores are killed while they are being made.
-        let making = self.stored.is_empty() && source.chance(2);
+        let making = self.stored.is_empty() && source.one_in(2);
         let when = if making {
-            When::After(Duration::from_micros(source.below(15_000).into()))
+            KillPoint::After(Duration::from_micros(source.below(15_000).into()))
         } else {
             draw(source)
         };
         let mut task = self.task(source, &when)?;
         let (name, started) = (task.name, Instant::now());
         let when = when.within(self.typical.get(name).copied().unwrap_or(TYPICAL));
-        let ended = Ended::of(&mut task.command, &when)?;
+        let ended = ProcessOutcome::run_and_kill(&mut task.command, &when)?;
         self.count(name);
         match (&when, ended.status) {
             (_, Some(_)) => {
                 self.count("ended_before");
                 self.typical.insert(name, started.elapsed());
             }
-            (When::At { name, .. }, None) => self.count(&format!("killed_at_{name}")),
+            (KillPoint::At { name, .. }, None) => self.count(&format!("killed_at_{name}")),
             (_, None) => self.count("killed_at_random"),
         }
-        let told = ended
-            .told(name)
+        let acknowledgement = ended
+            .acknowledgement(name)
             .with_context(|| format!("{name}, {when:?}"))?;
-        if self.args.double && source.chance(3) {
+        if self.args.double && source.one_in(3) {
             self.kill_the_open(source)?;
         }
-        self.look(task.after, told, source)
+        self.verify_store(task.after, acknowledgement, source)
             .with_context(|| format!("after {name}, {when:?}"))
     }
 
     /// A command that may reach the moment.
-    fn task(&mut self, source: &mut Source<'_>, when: &When) -> Result<Task> {
-        let compacts = matches!(when, When::At { name, .. } if name.starts_with("rewrite"));
+    fn task(&mut self, source: &mut Source<'_>, when: &KillPoint) -> Result<Task> {
+        let compacts = matches!(when, KillPoint::At { name, .. } if name.starts_with("rewrite"));
         let task = match source.below(8) {
             _ if self.stored.is_empty() => self.ingest(source)?,
             _ if compacts => self.compact(),
@@ -219,7 +219,7 @@ impl<'a> Life<'a> {
         after.extend(&self.files);
         let mut command = self.loci("ingest");
         command.arg(self.files());
-        if source.chance(6) {
+        if source.one_in(6) {
             command.arg("--force");
         }
         Ok(Task {
@@ -262,11 +262,11 @@ impl<'a> Life<'a> {
     /// Opens the store with the binary, and kills that.
     fn kill_the_open(&mut self, source: &mut Source<'_>) -> Result<()> {
         let when = match source.below(4) {
-            0 => When::at("opened-database"),
-            1 => When::at("cleared-orphans"),
-            _ => When::After(Duration::from_micros(source.below(8000).into())),
+            0 => KillPoint::at("opened-database"),
+            1 => KillPoint::at("cleared-orphans"),
+            _ => KillPoint::After(Duration::from_micros(source.below(8000).into())),
         };
-        let ended = Ended::of(&mut self.loci("stats"), &when)?;
+        let ended = ProcessOutcome::run_and_kill(&mut self.loci("stats"), &when)?;
         if ended.status.is_none() {
             self.count("killed_twice");
         }
@@ -274,7 +274,12 @@ impl<'a> Life<'a> {
     }
 
     /// Opens the store here and compares it with what it must hold.
-    fn look(&mut self, after: Versions, told: Told, source: &mut Source<'_>) -> Result<()> {
+    fn verify_store(
+        &mut self,
+        after: Versions,
+        acknowledgement: Acknowledgement,
+        source: &mut Source<'_>,
+    ) -> Result<()> {
         let started = Instant::now();
         let database = open(&self.store())?;
         self.opens_us.push(started.elapsed().as_micros() as u64);
@@ -291,21 +296,24 @@ impl<'a> Life<'a> {
         let found = notes::found(&view)?;
         let is_after = found == after;
         ensure!(
-            is_after || (found == self.stored && !told.acknowledged),
+            is_after || (found == self.stored && !acknowledgement.acknowledged),
             "the store has {found:?}; before {:?}, after {after:?}, acknowledged: {}",
             self.stored,
-            told.acknowledged
+            acknowledgement.acknowledged
         );
         for (&number, &version) in &self.stored {
             if found.get(&number) != Some(&version) {
-                self.gone.push((number, version));
+                self.deleted_versions.push((number, version));
             }
         }
-        let old = self.gone.len().saturating_sub(GONE_MAX);
-        self.gone.drain(..old);
+        let old = self
+            .deleted_versions
+            .len()
+            .saturating_sub(DELETED_VERSIONS_MAX);
+        self.deleted_versions.drain(..old);
         self.stored = found;
-        notes::check(&database, &view, &self.stored, &self.gone)?;
-        if source.chance(10) && database.settings()?.embedder == locidb::EmbedderChoice::Builtin {
+        notes::check(&database, &view, &self.stored, &self.deleted_versions)?;
+        if source.one_in(10) && database.settings()?.embedder == locidb::EmbedderChoice::Builtin {
             // The next ingest fits anew.
             self.count("spaces_given_up");
             database.set("embedder", "none")?;
@@ -328,7 +336,7 @@ impl<'a> Life<'a> {
                 notes::found(&view)? == self.stored,
                 "compaction changed what is there"
             );
-            notes::check(&database, &view, &self.stored, &self.gone)?;
+            notes::check(&database, &view, &self.stored, &self.deleted_versions)?;
         }
         database.close();
         let database = open(&self.store())?;
@@ -337,11 +345,11 @@ impl<'a> Life<'a> {
 }
 
 /// Half of the kills come at random, half at a failpoint.
-fn draw(source: &mut Source<'_>) -> When {
-    if source.chance(2) {
-        return When::Share(source.below(1200));
+fn draw(source: &mut Source<'_>) -> KillPoint {
+    if source.one_in(2) {
+        return KillPoint::AfterFraction(source.below(1200));
     }
-    When::At {
+    KillPoint::At {
         name: source.pick(failpoint::NAMES),
         times: 1 + source.below(3) * source.below(2),
         more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
@@ -403,9 +411,9 @@ pub(super) fn no_file_too_many(database: &Database, store: &Path) -> Result<()> 
 
 /// When a process is killed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum When {
+pub(super) enum KillPoint {
     /// After this many thousandths of the time that it takes.
-    Share(u32),
+    AfterFraction(u32),
     /// After this long.
     After(Duration),
     /// A little after it stands still at this moment, for the `times`-th time.
@@ -416,18 +424,18 @@ pub(super) enum When {
     },
 }
 
-impl When {
+impl KillPoint {
     /// With the time that the command takes, when left alone.
-    pub(super) fn within(self, typical: Duration) -> When {
+    pub(super) fn within(self, typical: Duration) -> KillPoint {
         match self {
-            When::Share(share) => When::After(typical * share / 1000),
+            KillPoint::AfterFraction(share) => KillPoint::After(typical * share / 1000),
             other => other,
         }
     }
 
-    fn at(name: &'static str) -> When {
+    fn at(name: &'static str) -> KillPoint {
         let more = Duration::ZERO;
-        When::At {
+        KillPoint::At {
             name,
             times: 1,
             more,
@@ -436,7 +444,7 @@ impl When {
 }
 
 /// What a process left.
-pub(super) struct Ended {
+pub(super) struct ProcessOutcome {
     /// How it ended by itself; `None` when it was killed.
     pub(super) status: Option<ExitStatus>,
     /// The whole lines that it printed.
@@ -445,7 +453,7 @@ pub(super) struct Ended {
 }
 
 /// What a command said of its changes.
-pub(super) struct Told {
+pub(super) struct Acknowledgement {
     /// Whether it said of any that it is made, or ended well.
     acknowledged: bool,
 }
@@ -455,11 +463,11 @@ enum Event {
     Ended(String),
 }
 
-impl Ended {
+impl ProcessOutcome {
     /// Runs a command and kills it.
-    pub(super) fn of(command: &mut Command, when: &When) -> Result<Ended> {
+    pub(super) fn run_and_kill(command: &mut Command, when: &KillPoint) -> Result<ProcessOutcome> {
         match when {
-            When::At { name, times, .. } => {
+            KillPoint::At { name, times, .. } => {
                 command.env("LOCI_FAILPOINT", format!("{name}:{times}"));
             }
             _ => {
@@ -474,22 +482,22 @@ impl Ended {
         let lines = read_lines(&mut child)?;
         let events = watch(&mut child)?;
         let wait = match when {
-            When::After(wait) => *wait,
+            KillPoint::After(wait) => *wait,
             _ => HUNG_AFTER,
         };
         match (events.recv_timeout(wait), when) {
-            (Ok(Event::Failpoint), When::At { more, .. }) => std::thread::sleep(*more),
+            (Ok(Event::Failpoint), KillPoint::At { more, .. }) => std::thread::sleep(*more),
             (Ok(Event::Failpoint), _) => bail!("it stood still unasked"),
             (Ok(Event::Ended(errors)), _) => {
                 let status = Some(child.wait()?);
                 let lines = lines.join().unwrap_or_default();
-                return Ok(Ended {
+                return Ok(ProcessOutcome {
                     status,
                     lines,
                     errors,
                 });
             }
-            (Err(RecvTimeoutError::Timeout), When::After(_)) => {}
+            (Err(RecvTimeoutError::Timeout), KillPoint::After(_)) => {}
             (Err(error), _) => {
                 child.kill()?;
                 bail!("it hung: {error}");
@@ -497,7 +505,7 @@ impl Ended {
         }
         child.kill()?;
         child.wait()?;
-        Ok(Ended {
+        Ok(ProcessOutcome {
             status: None,
             lines: lines.join().unwrap_or_default(),
             errors: String::new(),
@@ -505,14 +513,14 @@ impl Ended {
     }
 
     /// Reads what was printed; an error when the command failed.
-    pub(super) fn told(&self, name: &str) -> Result<Told> {
+    pub(super) fn acknowledgement(&self, name: &str) -> Result<Acknowledgement> {
         if let Some(status) = self.status {
             ensure!(
                 status.success(),
                 "{name} ended with {status}: {}",
                 self.errors
             );
-            return Ok(Told { acknowledged: true });
+            return Ok(Acknowledgement { acknowledged: true });
         }
         let mut acknowledged = false;
         for line in &self.lines {
@@ -523,7 +531,7 @@ impl Ended {
                 Some(_) => bail!("{name}: {line}"),
             }
         }
-        Ok(Told { acknowledged })
+        Ok(Acknowledgement { acknowledged })
     }
 }
 

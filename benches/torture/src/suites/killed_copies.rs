@@ -19,9 +19,9 @@ use locidb::{Database, Error, NoProgress, Options};
 use redb::TableDefinition;
 use tempfile::TempDir;
 
-use super::kill::{Ended, KillArgs, TYPICAL, When, open};
+use super::kill::{KillArgs, KillPoint, ProcessOutcome, TYPICAL, open};
 use crate::notes::{self, NOTES};
-use crate::report::{Report, Running};
+use crate::report::{Report, ReportBuilder};
 use crate::source::Source;
 
 /// Rounds that one store lives.
@@ -31,7 +31,7 @@ const KEEP_MAX: u32 = 3;
 
 /// A command that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Copying {
+pub enum KilledCommand {
     /// A store is copied to a folder, over an earlier backup.
     Backup,
     /// A backup is put into a folder.
@@ -46,15 +46,15 @@ pub enum Copying {
     Upgrade,
 }
 
-impl Copying {
+impl KilledCommand {
     fn name(self) -> &'static str {
         match self {
-            Copying::Backup => "backup",
-            Copying::Restore => "restore",
-            Copying::Import => "import",
-            Copying::Analyze => "analyze",
-            Copying::Compact => "compact",
-            Copying::Upgrade => "upgrade",
+            KilledCommand::Backup => "backup",
+            KilledCommand::Restore => "restore",
+            KilledCommand::Import => "import",
+            KilledCommand::Analyze => "analyze",
+            KilledCommand::Compact => "compact",
+            KilledCommand::Upgrade => "upgrade",
         }
     }
 
@@ -65,13 +65,13 @@ impl Copying {
             .chain(failpoint::COPY_NAMES)
             .copied();
         all.filter(|moment| match self {
-            Copying::Backup | Copying::Restore | Copying::Upgrade => {
+            KilledCommand::Backup | KilledCommand::Restore | KilledCommand::Upgrade => {
                 moment.starts_with(self.name())
             }
-            Copying::Import => {
+            KilledCommand::Import => {
                 moment.starts_with("import") || ["committed", "part-written"].contains(moment)
             }
-            Copying::Analyze => [
+            KilledCommand::Analyze => [
                 "staged",
                 "part-written",
                 "part-renamed",
@@ -80,7 +80,7 @@ impl Copying {
                 "published",
             ]
             .contains(moment),
-            Copying::Compact => {
+            KilledCommand::Compact => {
                 moment.starts_with("rewrite") || moment.starts_with("merge") || *moment == "staged"
             }
         })
@@ -89,8 +89,8 @@ impl Copying {
 }
 
 /// Runs the rounds of one command.
-pub fn run(args: &KillArgs, copying: Copying) -> Result<Report> {
-    let mut running = Running::start(&format!("kill {}", copying.name()), args.rounds.seed);
+pub fn run(args: &KillArgs, copying: KilledCommand) -> Result<Report> {
+    let mut running = ReportBuilder::start(&format!("kill {}", copying.name()), args.rounds.seed);
     let numbers = args.rounds.numbers(2000);
     let mut life = None;
     for round in numbers.start / LIFE * LIFE..numbers.end {
@@ -99,11 +99,11 @@ pub fn run(args: &KillArgs, copying: Copying) -> Result<Report> {
         }
         let mut copies = match life.take() {
             Some(life) => life,
-            None => Copies::new(args, copying)?,
+            None => CommandLife::new(args, copying)?,
         };
         let mut source = Source::stream(args.rounds.seed, round);
         let result = copies.round(&mut source);
-        for (figure, more) in std::mem::take(&mut copies.figures) {
+        for (figure, more) in std::mem::take(&mut copies.counters) {
             running.count(&figure, more);
         }
         match result {
@@ -112,8 +112,8 @@ pub fn run(args: &KillArgs, copying: Copying) -> Result<Report> {
                 life = Some(copies);
             }
             Err(error) => {
-                let kept = copies.folder.keep();
-                let error = error.context(format!("all is kept in {}", kept.display()));
+                let store_path = copies.folder.keep();
+                let error = error.context(format!("all is kept in {}", store_path.display()));
                 running.round(round, Err(error));
             }
         }
@@ -122,30 +122,30 @@ pub fn run(args: &KillArgs, copying: Copying) -> Result<Report> {
 }
 
 /// A store, and what is made of it.
-struct Copies<'a> {
+struct CommandLife<'a> {
     args: &'a KillArgs,
-    copying: Copying,
+    copying: KilledCommand,
     folder: TempDir,
     version: u32,
     /// What the newest backup says.
     backed_up: Option<Vec<u8>>,
     /// How long the command took that ended by itself.
     typical: Option<Duration>,
-    figures: BTreeMap<String, u64>,
+    counters: BTreeMap<String, u64>,
 }
 
-impl<'a> Copies<'a> {
-    fn new(args: &'a KillArgs, copying: Copying) -> Result<Copies<'a>> {
+impl<'a> CommandLife<'a> {
+    fn new(args: &'a KillArgs, copying: KilledCommand) -> Result<CommandLife<'a>> {
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("files"))?;
-        Ok(Copies {
+        Ok(CommandLife {
             args,
             copying,
             folder,
             version: 0,
             backed_up: None,
             typical: None,
-            figures: BTreeMap::new(),
+            counters: BTreeMap::new(),
         })
     }
 
@@ -154,15 +154,15 @@ impl<'a> Copies<'a> {
     }
 
     fn count(&mut self, figure: &str) {
-        *self.figures.entry(figure.into()).or_default() += 1;
+        *self.counters.entry(figure.into()).or_default() += 1;
     }
 
     /// One change of the store, one command, one kill, the command again.
     fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
         self.change(source)?;
         match self.copying {
-            Copying::Backup => self.backup(source),
-            Copying::Restore => {
+            KilledCommand::Backup => self.backup(source),
+            KilledCommand::Restore => {
                 let backup = self.at("backup");
                 database(&self.at("store"), |store| {
                     store.backup(&backup, &NoProgress)?;
@@ -173,15 +173,15 @@ impl<'a> Copies<'a> {
                 self.fill(command, source)?;
                 same_again(&self.at("store"), &backup, &self.at("again"))
             }
-            Copying::Import => {
+            KilledCommand::Import => {
                 let export = self.at("export.jsonl");
                 std::fs::write(&export, exported(&self.at("store"))?)?;
                 let mut command = self.loci("import");
                 command.arg(&export).arg("--db").arg(self.at("filled"));
                 self.fill(command, source)
             }
-            Copying::Analyze | Copying::Compact => self.anew(source),
-            Copying::Upgrade => self.upgrade(source),
+            KilledCommand::Analyze | KilledCommand::Compact => self.kill_while_rewriting(source),
+            KilledCommand::Upgrade => self.upgrade(source),
         }
     }
 
@@ -204,7 +204,7 @@ impl<'a> Copies<'a> {
                 .arg(self.at("store"))
                 .arg(self.at("files")),
         )?;
-        if source.chance(6) && self.copying != Copying::Compact {
+        if source.one_in(6) && self.copying != KilledCommand::Compact {
             run_whole(self.loci("compact").arg("--db").arg(self.at("store")))?;
         }
         Ok(())
@@ -213,10 +213,10 @@ impl<'a> Copies<'a> {
     /// Runs a command and kills it; whether it ended by itself before that.
     fn kill(&mut self, command: &mut Command, source: &mut Source<'_>) -> Result<bool> {
         let moments = self.copying.moments();
-        let when = if source.chance(2) {
-            When::Share(source.below(1100))
+        let when = if source.one_in(2) {
+            KillPoint::AfterFraction(source.below(1100))
         } else {
-            When::At {
+            KillPoint::At {
                 name: source.pick(&moments),
                 times: 1 + source.below(4) * source.below(2),
                 more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
@@ -224,14 +224,14 @@ impl<'a> Copies<'a> {
         };
         let when = when.within(self.typical.unwrap_or(TYPICAL));
         let started = Instant::now();
-        let ended = Ended::of(command, &when)?;
-        ended.told(self.copying.name())?;
+        let ended = ProcessOutcome::run_and_kill(command, &when)?;
+        ended.acknowledgement(self.copying.name())?;
         match (&when, ended.status) {
             (_, Some(_)) => {
                 self.typical = Some(started.elapsed());
                 self.count("ended_before");
             }
-            (When::At { name, .. }, None) => self.count(&format!("killed_at_{name}")),
+            (KillPoint::At { name, .. }, None) => self.count(&format!("killed_at_{name}")),
             (_, None) => self.count("killed_at_random"),
         }
         Ok(ended.status.is_some())
@@ -254,22 +254,24 @@ impl<'a> Copies<'a> {
         ensure!(exported(&store)? == now, "the store is another");
         let restored = self.at("restored");
         match (restore(&backup, &restored)?, &self.backed_up) {
-            (Some(told), _) if told == now => {}
-            (Some(told), Some(before)) if told == *before && !ended => self.count("kept_earlier"),
+            (Some(content), _) if content == now => {}
+            (Some(content), Some(before)) if content == *before && !ended => {
+                self.count("kept_earlier")
+            }
             (None, None) if !ended => {}
-            (told, _) => bail!(
+            (content, _) => bail!(
                 "of the backup {:?} bytes are restored",
-                told.map(|of| of.len())
+                content.map(|of| of.len())
             ),
         }
-        if self.args.double && source.chance(3) {
+        if self.args.double && source.one_in(3) {
             self.kill(&mut again, source)?;
             self.count("killed_twice");
         }
         run_whole(&mut again)?;
         ensure!(exported(&store)? == now, "the store is another in the end");
-        let told = restore(&backup, &restored)?.context("there is no backup")?;
-        ensure!(told == now, "the backup is another than the store");
+        let content = restore(&backup, &restored)?.context("there is no backup")?;
+        ensure!(content == now, "the backup is another than the store");
         if keep > 0 {
             let earlier = generations(&backup)?;
             ensure!(
@@ -285,7 +287,7 @@ impl<'a> Copies<'a> {
                 .close();
             std::fs::remove_dir_all(self.at("restored"))?;
         }
-        nothing_left(&backup)?;
+        verify_no_leftovers(&backup)?;
         self.backed_up = Some(now);
         Ok(())
     }
@@ -297,14 +299,14 @@ impl<'a> Copies<'a> {
         for n in 0..2 {
             // Whoever opened a whole one made it a store like any other.
             let is_whole = filled.join("loci.redb").exists() && !filled.join("UNFINISHED").exists();
-            if is_whole || n > 0 && !(self.args.double && source.chance(3)) {
+            if is_whole || n > 0 && !(self.args.double && source.one_in(3)) {
                 break;
             }
             let ended = self.kill(&mut command, source)?;
             match state(&filled)? {
                 State::None if !ended => self.count("left_nothing"),
                 State::Unfinished if !ended => self.count("left_unfinished"),
-                State::Whole(told) if told == now => self.count("left_whole"),
+                State::Whole(content) if content == now => self.count("left_whole"),
                 other => bail!("it left {other}"),
             }
             if ended {
@@ -315,21 +317,21 @@ impl<'a> Copies<'a> {
             run_whole(&mut command)?;
         }
         match state(&filled)? {
-            State::Whole(told) if told == now => {}
+            State::Whole(content) if content == now => {}
             other => bail!("in the end there is {other}"),
         }
         ensure!(exported(&store)? == now, "the store is another in the end");
-        nothing_left(&filled)?;
+        verify_no_leftovers(&filled)?;
         Ok(std::fs::remove_dir_all(filled)?)
     }
 
     /// A command that makes something of the store anew, in its place.
-    fn anew(&mut self, source: &mut Source<'_>) -> Result<()> {
+    fn kill_while_rewriting(&mut self, source: &mut Source<'_>) -> Result<()> {
         let (store, beside) = (self.at("store"), self.at("beside"));
         copy(&store, &beside)?;
         let name = self.copying.name();
         run_whole(self.loci(name).arg("--db").arg(&beside))?;
-        let wanted = without_times(exported(&beside)?)?;
+        let expected = without_times(exported(&beside)?)?;
         std::fs::remove_dir_all(beside)?;
         let notes = database(&store, |store| notes::found(&store.snapshot()))?;
         let mut command = self.loci(name);
@@ -339,12 +341,15 @@ impl<'a> Copies<'a> {
             let view = database.snapshot();
             ensure!(notes::found(&view)? == notes, "other notes are there");
             notes::check(database, &view, &notes, &[])?;
-            sound(database)
+            verify_integrity(database)
         })?;
         run_whole(&mut command)?;
-        let told = without_times(exported(&store)?)?;
-        ensure!(told == wanted, "the end is another than that of a copy");
-        nothing_left(&store)
+        let content = without_times(exported(&store)?)?;
+        ensure!(
+            content == expected,
+            "the end is another than that of a copy"
+        );
+        verify_no_leftovers(&store)
     }
 
     fn upgrade(&mut self, source: &mut Source<'_>) -> Result<()> {
@@ -362,7 +367,7 @@ impl<'a> Copies<'a> {
         }
         run_whole(&mut command)?;
         ensure!(exported(&store)? == now, "the upgraded store is another");
-        nothing_left(&store)
+        verify_no_leftovers(&store)
     }
 }
 
@@ -378,7 +383,7 @@ impl std::fmt::Display for State {
         match self {
             State::None => write!(f, "nothing"),
             State::Unfinished => write!(f, "something unfinished"),
-            State::Whole(told) => write!(f, "a store of {} bytes of export", told.len()),
+            State::Whole(content) => write!(f, "a store of {} bytes of export", content.len()),
         }
     }
 }
@@ -410,15 +415,15 @@ fn restore(backup: &Path, to: &Path) -> Result<Option<Vec<u8>>> {
         }
         restored => restored.context("restoring")?,
     };
-    let told = export(&restored)?;
+    let content = export(&restored)?;
     restored.close();
     std::fs::remove_dir_all(to)?;
-    Ok(Some(told))
+    Ok(Some(content))
 }
 
 fn same_again(store: &Path, backup: &Path, to: &Path) -> Result<()> {
-    let told = restore(backup, to)?.context("there is no backup")?;
-    ensure!(told == exported(store)?, "the backup is another");
+    let content = restore(backup, to)?.context("there is no backup")?;
+    ensure!(content == exported(store)?, "the backup is another");
     Ok(())
 }
 
@@ -455,7 +460,7 @@ fn without_times(lines: Vec<u8>) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-fn sound(database: &Database) -> Result<()> {
+fn verify_integrity(database: &Database) -> Result<()> {
     let mut first = None;
     database.check(true, &NoProgress, &mut |finding| {
         first.get_or_insert(finding);
@@ -500,7 +505,7 @@ fn generations(backup: &Path) -> Result<Vec<u64>> {
 }
 
 /// Nothing unfinished lies in a folder, and no file that its database does not list.
-fn nothing_left(folder: &Path) -> Result<()> {
+fn verify_no_leftovers(folder: &Path) -> Result<()> {
     for within in [folder.to_path_buf(), folder.join("segments")] {
         for entry in std::fs::read_dir(within)? {
             let name = entry?.file_name().to_string_lossy().into_owned();

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::rates;
 use crate::bulk::{self, DIM, SMALL};
 use crate::heap;
-use crate::report::{Report, Running};
+use crate::report::{Report, ReportBuilder};
 use crate::source::Source;
 
 /// Documents that a store begins with.
@@ -67,7 +67,7 @@ pub struct MixedArgs {
 
 /// Runs it.
 pub fn run(args: &MixedArgs) -> Result<Report> {
-    let mut running = Running::start("mixed", args.seed);
+    let mut running = ReportBuilder::start("mixed", args.seed);
     let result = mix(args, &mut running);
     running.round(0, result);
     Ok(running.finish())
@@ -88,7 +88,7 @@ struct Load<'l> {
     errors: Mutex<Vec<String>>,
 }
 
-fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
+fn mix(args: &MixedArgs, running: &mut ReportBuilder) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
     let store = folder.path().join("store");
     let options = Options {
@@ -119,8 +119,8 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
         load.stop.store(true, Ordering::Relaxed);
         watched
     })?;
-    tell(&load, &watched, running);
-    tell_growth(args, &watched, running)?;
+    report_results(&load, &watched, running);
+    report_growth(args, &watched, running)?;
     if let Some(error) = load.errors.lock().first() {
         anyhow::bail!("{error}");
     }
@@ -133,8 +133,8 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
         differences.join("; ")
     );
     let mut left = Files::default();
-    let mut after = Watched::default();
-    left.look(&load.database, &store, &mut after)?;
+    let mut after = ResourceStats::default();
+    left.poll(&load.database, &store, &mut after)?;
     let there = std::fs::read_dir(store.join("segments"))?.count();
     ensure!(
         there == left.listed.len(),
@@ -194,9 +194,9 @@ impl Load<'_> {
         let adds = if self.args.steady {
             self.numbers.lock().len() as u64 <= DOCUMENTS
         } else {
-            !source.chance(4)
+            !source.one_in(4)
         };
-        match source.chance(2) {
+        match source.one_in(2) {
             true => self.replace(source)?,
             false if adds => self.add()?,
             false => self.delete(source)?,
@@ -262,7 +262,7 @@ impl Load<'_> {
 
 /// What was seen from outside.
 #[derive(Default)]
-struct Watched {
+struct ResourceStats {
     warm: Memory,
     end: Memory,
     /// The mean of each minute.
@@ -274,17 +274,17 @@ struct Watched {
     disk_bytes_max: u64,
 }
 
-fn watch(load: &Load<'_>, store: &Path) -> Result<Watched> {
+fn watch(load: &Load<'_>, store: &Path) -> Result<ResourceStats> {
     let all = Duration::from_secs_f64(load.args.minutes * 60.0);
     let warm_up = all.mul_f64(load.args.warm_up);
     let started = Instant::now();
-    let mut watched = Watched::default();
+    let mut watched = ResourceStats::default();
     let mut files = Files::default();
     let mut memory = [Vec::new(), Vec::new()];
     let (mut minute, mut minute_began) = (Vec::new(), started);
     while started.elapsed() < all && !load.stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK_EVERY);
-        files.look(&load.database, store, &mut watched)?;
+        files.poll(&load.database, store, &mut watched)?;
         // The mean of some time before each moment, as what a merge needs comes and goes.
         let (age, now) = (started.elapsed(), Memory::now());
         if age < warm_up && age > warm_up.mul_f64(0.5) {
@@ -314,7 +314,12 @@ struct Files {
 }
 
 impl Files {
-    fn look(&mut self, database: &Database, store: &Path, watched: &mut Watched) -> Result<()> {
+    fn poll(
+        &mut self,
+        database: &Database,
+        store: &Path,
+        watched: &mut ResourceStats,
+    ) -> Result<()> {
         let mut there = BTreeSet::new();
         let mut bytes = 0;
         for entry in std::fs::read_dir(store.join("segments"))? {
@@ -349,7 +354,7 @@ impl Files {
     }
 }
 
-fn tell(load: &Load<'_>, watched: &Watched, running: &mut Running) {
+fn report_results(load: &Load<'_>, watched: &ResourceStats, running: &mut ReportBuilder) {
     let seconds = load.args.minutes * 60.0;
     let [quiet, compacting] = &load.latencies;
     let growth = |from: u64, to: u64| (to * 1000 / from.max(1)).saturating_sub(1000);
@@ -395,7 +400,11 @@ fn tell(load: &Load<'_>, watched: &Watched, running: &mut Running) {
 ///
 /// # Errors
 /// When resident memory grew faster than it may, by more than two standard errors.
-fn tell_growth(args: &MixedArgs, watched: &Watched, running: &mut Running) -> Result<()> {
+fn report_growth(
+    args: &MixedArgs,
+    watched: &ResourceStats,
+    running: &mut ReportBuilder,
+) -> Result<()> {
     let kinds: [(&'static str, fn(&Memory) -> u64); 3] = [
         ("resident", |memory| memory.resident_kib),
         ("anonymous", |memory| memory.anonymous_kib),
@@ -525,11 +534,11 @@ impl Histogram {
 
     /// Microseconds below which this share of the durations lies, within a tenth.
     fn at(&self, share: f64) -> u64 {
-        let wanted = (self.len() as f64 * share) as u64;
+        let target_count = (self.len() as f64 * share) as u64;
         let mut sum = 0;
         for (bucket, count) in self.buckets.iter().enumerate() {
             sum += count.load(Ordering::Relaxed);
-            if sum > wanted {
+            if sum > target_count {
                 return ((bucket as f64 + 1.0) / 8.0).exp2() as u64;
             }
         }

@@ -18,7 +18,7 @@ use locidb::Database;
 use super::disk::{bytes_of, write};
 use super::rates;
 use crate::bulk::{self, DIM};
-use crate::report::{Report, Running};
+use crate::report::{Report, ReportBuilder};
 use crate::source::Source;
 
 /// Microseconds that the first answer may take.
@@ -65,13 +65,13 @@ pub struct ChildArgs {
 
 /// Runs it. The children are this program, called with `child`.
 pub fn run(args: &OpeningArgs) -> Result<Report> {
-    let mut running = Running::start("opening", args.seed);
+    let mut running = ReportBuilder::start("opening", args.seed);
     let result = open_often(args, &mut running);
     running.round(0, result);
     Ok(running.finish())
 }
 
-fn open_often(args: &OpeningArgs, running: &mut Running) -> Result<()> {
+fn open_often(args: &OpeningArgs, running: &mut ReportBuilder) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
     let store = args
         .keep

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use crate::documents::DOCUMENTS;
 use crate::ops::{Change, Op, Profile};
 use crate::panics;
-use crate::report::{Report, Rounds, Running, Violation};
+use crate::report::{Report, ReportBuilder, Rounds, Violation};
 use crate::shrink::shrink;
 use crate::source::Source;
 use crate::world::{Tally, World};
@@ -44,7 +44,7 @@ pub struct OracleArgs {
 pub fn run(args: &OracleArgs) -> Result<Report> {
     panics::watch();
     let seed = args.rounds.seed;
-    let mut running = Running::start("oracle", seed);
+    let mut running = ReportBuilder::start("oracle", seed);
     if let Some(path) = &args.replay {
         let list: Vec<Op> = serde_json::from_str(&fs::read_to_string(path)?)?;
         let (tally, result) = history(&list, args.rounds.seed_of(args.rounds.round.unwrap_or(0)));
@@ -71,7 +71,7 @@ pub fn run(args: &OracleArgs) -> Result<Report> {
     Ok(running.finish())
 }
 
-fn count(running: &mut Running, tally: Tally) {
+fn count(running: &mut ReportBuilder, tally: Tally) {
     running.count("operations", tally.operations);
     running.count("restarts", tally.restarts);
     running.count("faults", tally.faults);

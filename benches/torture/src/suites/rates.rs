@@ -18,8 +18,8 @@ use locidb::{Database, Options};
 use redb::TableDefinition;
 
 use crate::bulk::{self, DIM, SMALL};
-use crate::counting::Counting;
-use crate::report::{Report, Rounds, Running};
+use crate::counting::CountingDisk;
+use crate::report::{Report, ReportBuilder, Rounds};
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
 /// Bytes of a small row.
@@ -41,7 +41,7 @@ pub struct RatesArgs {
 
 /// Runs it.
 pub fn run(args: &RatesArgs) -> Result<Report> {
-    let mut running = Running::start("rates", args.rounds.seed);
+    let mut running = ReportBuilder::start("rates", args.rounds.seed);
     let rounds = args.rounds.numbers(500);
     let result = compare(args, &rounds, &mut running).and_then(|()| {
         let commits = rounds.end - rounds.start;
@@ -66,8 +66,8 @@ pub(crate) fn folder(at: Option<&PathBuf>) -> Result<tempfile::TempDir> {
     })
 }
 
-fn store(folder: &std::path::Path) -> Result<(Database, Counting)> {
-    let disk = Counting::default();
+fn store(folder: &std::path::Path) -> Result<(Database, CountingDisk)> {
+    let disk = CountingDisk::default();
     let options = Options {
         disk: Arc::new(disk.clone()),
         ..Options::default()
@@ -77,7 +77,11 @@ fn store(folder: &std::path::Path) -> Result<(Database, Counting)> {
     Ok((database, disk))
 }
 
-fn compare(args: &RatesArgs, rounds: &std::ops::Range<u64>, running: &mut Running) -> Result<()> {
+fn compare(
+    args: &RatesArgs,
+    rounds: &std::ops::Range<u64>,
+    running: &mut ReportBuilder,
+) -> Result<()> {
     let folder = folder(args.folder.as_ref())?;
     let (database, disk) = store(folder.path())?;
     let quick = redb::Database::create(folder.path().join("quick.redb"))?;
@@ -135,7 +139,7 @@ fn writers(
     writers: u64,
     commits: u64,
     name: &str,
-    running: &mut Running,
+    running: &mut ReportBuilder,
 ) -> Result<()> {
     let folder = folder(args.folder.as_ref())?;
     let (database, disk) = store(folder.path())?;

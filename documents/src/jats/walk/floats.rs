@@ -6,14 +6,14 @@ use super::Walk;
 use crate::jats::{child, formula, href, table, text_in, text_of};
 use crate::limits::ParseError;
 use crate::tree::{Block, BlockKind};
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 impl<'x> Walk<'_, 'x> {
     /// A figure, table or file with its caption, which stands before a table and after a figure.
     pub(super) fn float(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let outer = std::mem::replace(&mut self.kind, BlockKind::Caption);
-        let (lead, level) = (self.lead.take(), self.level);
+        let (lead, level) = (self.prefix.take(), self.level);
         let pictures: Vec<_> = pictures(node).collect();
         self.figure(&pictures, text_in(node, "alt-text"))?;
         self.caption(node)?;
@@ -30,7 +30,7 @@ impl<'x> Walk<'_, 'x> {
             }
         }
         self.flush()?;
-        (self.kind, self.lead, self.level) = (outer, lead, level);
+        (self.kind, self.prefix, self.level) = (outer, lead, level);
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl<'x> Walk<'_, 'x> {
     pub(super) fn figure(
         &mut self,
         pictures: &[Node<'x, 'x>],
-        said: Option<String>,
+        alt_text: Option<String>,
     ) -> Result<(), ParseError> {
         self.flush()?;
         let images: Vec<String> = pictures
@@ -46,7 +46,7 @@ impl<'x> Walk<'_, 'x> {
             .filter_map(|picture| href(*picture))
             .map(str::to_owned)
             .collect();
-        let words = said.or_else(|| {
+        let words = alt_text.or_else(|| {
             pictures
                 .iter()
                 .find_map(|picture| text_in(*picture, "alt-text"))
@@ -57,7 +57,7 @@ impl<'x> Walk<'_, 'x> {
         else {
             return Ok(());
         };
-        let mut running = Running::default();
+        let mut running = RunningText::default();
         running.push(&words);
         let block = Block {
             kind: BlockKind::Figure,
@@ -113,7 +113,7 @@ impl<'x> Walk<'_, 'x> {
             formula = format!("{formula} {label}");
         }
         self.out
-            .add(BlockKind::Equation, Running::verbatim(formula))
+            .add(BlockKind::Equation, RunningText::verbatim(formula))
     }
 
     pub(super) fn formula(&mut self, node: Node<'x, 'x>) {
@@ -133,7 +133,7 @@ impl<'x> Walk<'_, 'x> {
         let code: String = texts.filter_map(|node| node.text()).collect();
         let language = node.attribute("language").map(str::to_owned);
         self.out
-            .add(BlockKind::Code(language), Running::verbatim(code))
+            .add(BlockKind::Code(language), RunningText::verbatim(code))
     }
 }
 

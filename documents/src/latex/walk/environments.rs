@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Lead, List, Walk};
+use super::{BlockPrefix, List, Walk};
 use crate::latex::{algorithm, commands, tables};
 use crate::limits::ParseError;
 use crate::tree::BlockKind;
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 impl Walk<'_, '_> {
     pub(super) fn environment(
@@ -110,7 +110,7 @@ impl Walk<'_, '_> {
             self.running.space();
         } else {
             self.kind = BlockKind::Paragraph;
-            self.lead = Some(Lead {
+            self.prefix = Some(BlockPrefix {
                 text,
                 is_strong: true,
             });
@@ -131,7 +131,7 @@ impl Walk<'_, '_> {
         self.walk(body)?;
         self.flush()?;
         self.lists.pop();
-        self.lead = None;
+        self.prefix = None;
         self.kind = outer;
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Walk<'_, '_> {
             });
         let is_strong = label.is_some();
         let text = label.or(counted).filter(|text| !text.is_empty());
-        self.lead = text.map(|text| Lead { text, is_strong });
+        self.prefix = text.map(|text| BlockPrefix { text, is_strong });
         self.kind = BlockKind::ListItem;
         Ok(next)
     }
@@ -165,7 +165,7 @@ impl Walk<'_, '_> {
     pub(super) fn titled(&mut self, title: &str) -> Result<(), ParseError> {
         self.flush()?;
         if self.closed_depth == 0 {
-            self.write(BlockKind::Heading(1), Running::verbatim(title))?;
+            self.write(BlockKind::Heading(1), RunningText::verbatim(title))?;
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Walk<'_, '_> {
         });
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             let file = name.rsplit('/').next().unwrap_or(name);
-            let figure = Running::verbatim(file);
+            let figure = RunningText::verbatim(file);
             self.standing(BlockKind::Figure, vec![name.to_owned()], figure)?;
         }
         Ok(next)

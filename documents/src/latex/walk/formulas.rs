@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{Walk, raw_at};
-use crate::latex::source::RAW;
+use crate::latex::source::CODE_PLACEHOLDER;
 use crate::limits::ParseError;
 use crate::tree::BlockKind;
-use crate::writing::running::Running;
+use crate::writing::running::RunningText;
 
 impl Walk<'_, '_> {
     pub(super) fn dollar(&mut self, at: usize, end: usize) -> Result<usize, ParseError> {
@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
         }
         let source = self.formula_source(range);
         self.settle()?;
-        self.write(BlockKind::Equation, Running::verbatim(source))
+        self.write(BlockKind::Equation, RunningText::verbatim(source))
     }
 
     pub(super) fn delimited_formula(
@@ -71,7 +71,9 @@ impl Walk<'_, '_> {
         let text = self.reader.text;
         while at < end {
             let rest = &text[at..end];
-            let plain = rest.find(['\\', '#', RAW]).unwrap_or(rest.len());
+            let plain = rest
+                .find(['\\', '#', CODE_PLACEHOLDER])
+                .unwrap_or(rest.len());
             out.push_str(&rest[..plain]);
             at += plain;
             if text[at..end].starts_with("##") {
@@ -87,7 +89,7 @@ impl Walk<'_, '_> {
             } else if at < end {
                 let raw = raw_at(self.raws, text, at, end);
                 out.push_str(raw.map_or("", |(raw, _)| &raw.text));
-                at = raw.map_or(at + RAW.len_utf8(), |(_, next)| next);
+                at = raw.map_or(at + CODE_PLACEHOLDER.len_utf8(), |(_, next)| next);
             }
         }
         let lines = out.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -53,10 +53,10 @@ impl Walk<'_, '_> {
         if commands::is_file(name) {
             self.flush()?;
         }
-        if let Some(count) = commands::left_out(name) {
-            let next = self.left_out(name, count, after, end);
+        if let Some(count) = commands::ignored_arguments(name) {
+            let next = self.skip_ignored(name, count, after, end);
             if commands::is_file(name) {
-                self.name_file(after..next);
+                self.record_file(after..next);
             }
             return Ok(next);
         }
@@ -94,7 +94,7 @@ impl Walk<'_, '_> {
     }
 
     /// Keeps the name of a file that is not followed, as its command gives it.
-    fn name_file(&mut self, arguments: Range<usize>) {
+    fn record_file(&mut self, arguments: Range<usize>) {
         let arguments = self.reader.text.get(arguments).unwrap_or_default();
         let last = arguments.rsplit('{').next().unwrap_or_default();
         let name = last.trim_matches(|c: char| c.is_whitespace() || c == '}');
@@ -103,7 +103,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    pub(super) fn left_out(&self, name: &str, count: usize, after: usize, end: usize) -> usize {
+    pub(super) fn skip_ignored(&self, name: &str, count: usize, after: usize, end: usize) -> usize {
         let text = self.reader.text;
         if name == "let" {
             return after;

@@ -102,7 +102,7 @@ fn of_alternative_settings_the_higher_layer_wins() {
 #[test]
 fn invalid_settings_are_rejected_with_their_origin() {
     let cases: &[(&[&str], &[(&str, &str)], &str, &[&str])] = &[
-        (&[], &[], "db = 5", &["loci.toml: give the folder"]),
+        (&[], &[], "db = 5", &["loci.toml: db: give the folder"]),
         (&[], &[], "", &["give --db DIR"]),
         (
             &[],
@@ -133,7 +133,7 @@ fn invalid_settings_are_rejected_with_their_origin() {
             &[],
             &[("LOCI_HTTP", "yes")],
             "db = \"d\"",
-            &["LOCI_HTTP: give"],
+            &["LOCI_HTTP: http: give"],
         ),
         (
             &[],
@@ -211,7 +211,7 @@ fn invalid_settings_are_rejected_with_their_origin() {
             &["--otlp-sample", "2"],
             &[],
             "db = \"d\"",
-            &["--otlp-sample: give"],
+            &["--otlp-sample: otlp_sample: give"],
         ),
         (
             &["--limit", "store_share=half"],
@@ -229,7 +229,7 @@ fn invalid_settings_are_rejected_with_their_origin() {
             &[],
             &[("LOCI_OTLP_ENDPOINT", "http://me:pw@collector")],
             "db = \"d\"",
-            &["LOCI_OTLP_ENDPOINT: give"],
+            &["LOCI_OTLP_ENDPOINT: otlp_endpoint: give"],
         ),
         (
             &[],
@@ -238,7 +238,7 @@ fn invalid_settings_are_rejected_with_their_origin() {
                 "https://a.example, https://b.example/x",
             )],
             "db = \"d\"",
-            &["LOCI_CORS_ORIGINS: give origins"],
+            &["LOCI_CORS_ORIGINS: cors_origins: give origins"],
         ),
         (
             &[],

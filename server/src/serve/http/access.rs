@@ -173,7 +173,7 @@ impl HttpState {
             .and_then(|name| name.to_str().ok())
             .unwrap_or_default();
         if key.is_empty() && self.shared.stores.requires_keys() {
-            let why = "show a key: Bearer KEY";
+            let why = "show a key: Authorization: Bearer KEY";
             return Err(Fault::new(Code::Unauthorized, why));
         }
         let known = connection.state.lock().key.clone();

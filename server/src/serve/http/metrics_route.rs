@@ -67,7 +67,7 @@ async fn allow(
         Some(_) => {
             audit::record_access(connection.peer, "metrics", None);
             shared.delay_failure(connection.peer).await;
-            let why = "give the token for metrics: Bearer TOKEN";
+            let why = "give the token for metrics: Authorization: Bearer TOKEN";
             Err(Fault::new(Code::Unauthorized, why).into())
         }
         None => Err(Problem::no_such_route()),

@@ -32,7 +32,7 @@ impl fmt::Display for Harm {
 pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
     let files = files(folder)?;
     // Rows are half of what there is to damage.
-    let file = if source.chance(2) {
+    let file = if source.one_in(2) {
         folder.join("loci.redb")
     } else {
         files[source.below(files.len() as u32) as usize].clone()

@@ -66,17 +66,17 @@ enum Outcome<T> {
 
 /// An answer, as far as it may not differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Told {
+struct ComparableAnswer {
     /// Sorted.
     lines: Vec<String>,
     partial: Vec<String>,
 }
 
-type Answers = BTreeMap<String, Outcome<Told>>;
+type Answers = BTreeMap<String, Outcome<ComparableAnswer>>;
 
 /// All that was seen of a store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct StoreObservation {
     /// Why it cannot be opened, the first and the second time.
     opened: [Outcome<()>; 2],
     answers: [Answers; 2],
@@ -96,9 +96,9 @@ pub(super) struct Seen {
 ///
 /// # Errors
 /// Where that cannot be written.
-pub fn look(args: &LookArgs) -> Result<()> {
+pub fn observe(args: &LookArgs) -> Result<()> {
     panics::watch();
-    let mut seen = Seen {
+    let mut seen = StoreObservation {
         opened: [Outcome::Panicked, Outcome::Panicked],
         answers: Default::default(),
         export: Outcome::Refused(String::new()),
@@ -127,7 +127,7 @@ pub fn look(args: &LookArgs) -> Result<()> {
         database.close();
     }
     // redb meets damage with panics, which the store makes errors of.
-    seen.panicked = panics::none().err().map(|error| error.to_string());
+    seen.panicked = panics::expect_none().err().map(|error| error.to_string());
     std::fs::write(&args.out, serde_json::to_vec(&seen)?)?;
     Ok(())
 }
@@ -151,7 +151,7 @@ fn answers(database: &Database) -> Answers {
                 communities: 2,
                 ..SearchRequest::new(question)
             };
-            let answer = tried(|| Ok(told(database.search(&request)?)));
+            let answer = tried(|| Ok(comparable_answer(database.search(&request)?)));
             answers.insert(format!("{}: {question}", strategy.name()), answer);
         }
     }
@@ -164,13 +164,13 @@ fn answers(database: &Database) -> Answers {
             format!("ranked {}", stats.ranked),
         ];
         let partial = stats.lost.into_iter().map(str::to_owned).collect();
-        Ok(Told { lines, partial })
+        Ok(ComparableAnswer { lines, partial })
     });
     answers.insert(STATS.into(), weights);
     answers
 }
 
-fn told(answer: Answer) -> Told {
+fn comparable_answer(answer: Answer) -> ComparableAnswer {
     let mut lines = vec![format!("strategy {}", answer.strategy)];
     for hit in &answer.hits {
         let score = |of: Option<f32>| of.map_or_else(String::new, |of| format!("{of:.4}"));
@@ -194,7 +194,7 @@ fn told(answer: Answer) -> Told {
     let communities = answer.communities.iter();
     lines.extend(communities.map(|of| format!("community {of:?}")));
     lines.sort();
-    Told {
+    ComparableAnswer {
         lines,
         partial: answer.partial,
     }
@@ -203,11 +203,11 @@ fn told(answer: Answer) -> Told {
 fn findings(database: &Database) -> Vec<String> {
     let mut found = Vec::new();
     let checked = tried(|| {
-        let mut tell = |finding: locidb::Finding| {
+        let mut on_finding = |finding: locidb::Finding| {
             let (section, why) = (finding.section, finding.finding);
             found.push(format!("{} {section} {}: {why}", finding.file, finding.key));
         };
-        Ok(database.check(true, &NoProgress, &mut tell)?)
+        Ok(database.check(true, &NoProgress, &mut on_finding)?)
     });
     match checked {
         Outcome::Given(()) => {}
@@ -228,19 +228,19 @@ fn exported(database: &Database) -> Result<Vec<u8>> {
 /// over all of them.
 fn compared(lines: &[u8]) -> Result<Vec<String>> {
     let text = std::str::from_utf8(lines)?;
-    let mut kept = Vec::new();
+    let mut comparable = Vec::new();
     for line in text.lines() {
         let value: serde_json::Value = serde_json::from_str(line)?;
         let table = value["table"].as_str().unwrap_or_default();
         let is_derived = matches!(table, "spaces" | "digests") || value.get("projection").is_some();
         if !table.is_empty() && !is_derived {
-            kept.push(line.to_owned());
+            comparable.push(line.to_owned());
         }
     }
-    Ok(kept)
+    Ok(comparable)
 }
 
-impl Seen {
+impl StoreObservation {
     /// Copies the store in both ways, and looks at the copies.
     fn copy(&mut self, database: &Database, copies: &Path) {
         let export = tried(|| exported(database));
@@ -300,8 +300,8 @@ impl Seen {
             ensure!(answers.len() > STRATEGIES.len() * QUESTIONS.len());
             for (question, answer) in answers {
                 match answer {
-                    Outcome::Given(told) if told.partial.is_empty() => {
-                        ensure!(!told.lines.is_empty(), "{question}: nothing");
+                    Outcome::Given(given) if given.partial.is_empty() => {
+                        ensure!(!given.lines.is_empty(), "{question}: nothing");
                     }
                     answer => bail!("{question}: {answer:?}"),
                 }
@@ -328,7 +328,7 @@ impl Seen {
     }
 
     /// How the damage showed.
-    pub(super) fn outcome(&self, whole: &Seen) -> &'static str {
+    pub(super) fn outcome(&self, whole: &StoreObservation) -> &'static str {
         match () {
             () if self.opened[0] != Outcome::Given(()) => "refused",
             () if !self.findings[0].is_empty() => "found",
@@ -338,11 +338,11 @@ impl Seen {
     }
 
     /// Answers that differ from those of `whole` and do not say why themselves: the check alone tells.
-    pub(super) fn told_by_check_alone(&self, whole: &Seen) -> u64 {
+    pub(super) fn count_found_by_check_only(&self, whole: &StoreObservation) -> u64 {
         let answers = self.answers[0].iter();
-        let asked = answers.filter(|(question, _)| *question != STATS);
+        let searches = answers.filter(|(question, _)| *question != STATS);
         let differ =
-            asked.filter(
+            searches.filter(
                 |(question, answer)| match (answer, &whole.answers[0][*question]) {
                     (Outcome::Given(found), Outcome::Given(right)) => {
                         found.partial.is_empty() && found.lines != right.lines
@@ -354,7 +354,7 @@ impl Seen {
     }
 
     /// Whether it is as `whole`, or says that it is not.
-    pub(super) fn compare(&self, whole: &Seen) -> Result<()> {
+    pub(super) fn compare(&self, whole: &StoreObservation) -> Result<()> {
         for time in 0..2 {
             ensure!(self.opened[time] != Outcome::Panicked, "opening panicked");
             self.compare_answers(time, whole)?;
@@ -388,11 +388,11 @@ impl Seen {
         Ok(())
     }
 
-    fn compare_answers(&self, time: usize, whole: &Seen) -> Result<()> {
+    fn compare_answers(&self, time: usize, whole: &StoreObservation) -> Result<()> {
         let is_found = !self.findings[time].is_empty();
         // What was fitted anew is near to what it was, and no more: sums of floats in another order.
         let was_given_up = self.findings[0].iter().any(|of| of.contains(GIVEN_UP));
-        let is_same = |answer: &Told, right: &Told, question: &str| {
+        let is_same = |answer: &ComparableAnswer, right: &ComparableAnswer, question: &str| {
             if time == 0 || !was_given_up || question == STATS {
                 answer.lines == right.lines
             } else if question.starts_with(Strategy::Global.name()) {
@@ -405,13 +405,13 @@ impl Seen {
         for (question, answer) in &self.answers[time] {
             match (answer, &whole.answers[time][question]) {
                 (Outcome::Panicked, _) => bail!("{question}: it panicked: {:?}", self.panicked),
-                (Outcome::Given(told), Outcome::Given(right))
-                    if !is_same(told, right, question) =>
+                (Outcome::Given(found), Outcome::Given(right))
+                    if !is_same(found, right, question) =>
                 {
-                    let is_told = !told.partial.is_empty() || is_found;
-                    let differ = || difference(&told.lines, &right.lines);
+                    let is_reported = !found.partial.is_empty() || is_found;
+                    let differ = || difference(&found.lines, &right.lines);
                     ensure!(
-                        is_told,
+                        is_reported,
                         "{question}, the {time}. time, is silently wrong: {}",
                         differ()
                     );
