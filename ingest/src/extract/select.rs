@@ -76,7 +76,7 @@ pub(crate) fn select(
         .into_iter()
         .zip(seen)
         .filter(|((key, c), t)| judge.accepts(key, c, t))
-        .map(|((key, candidate), tally)| judge.into_concept(key, candidate, tally, lines, words))
+        .map(|((key, candidate), tally)| judge.to_concept(key, candidate, tally, lines, words))
         .collect();
     let chosen = merge_short_forms(merge_spellings(chosen));
     retain_best(chosen, settings.entities_per_chunk)
@@ -313,7 +313,7 @@ impl CandidateFilter<'_> {
                     || self.is_recurring(key, c))
     }
 
-    fn into_concept(
+    fn to_concept(
         &self,
         key: String,
         c: Candidate,
