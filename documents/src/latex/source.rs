@@ -183,9 +183,8 @@ impl Pass<'_> {
     /// Sets aside what stands between `at` and the next `close` of the line; returns where it ends.
     fn inline_code(&mut self, at: usize, close: char) -> Option<usize> {
         let rest = self.near(at);
-        let line = rest.split('\n').next()?;
-        let len = line.find(close)?;
-        let code = line[..len].to_owned();
+        let len = find_on_line(rest, close)?;
+        let code = rest[..len].to_owned();
         self.extract_code(code, None);
         Some(at + len + close.len_utf8())
     }
@@ -228,12 +227,8 @@ impl Pass<'_> {
 
     fn after_option(&self, at: usize) -> usize {
         let rest = self.near(at);
-        let end = rest
-            .starts_with('[')
-            .then(|| rest.find([']', '\n']))
-            .flatten();
-        end.filter(|&end| rest[end..].starts_with(']'))
-            .map_or(at, |end| at + end + 1)
+        let end = rest.starts_with('[').then(|| find_on_line(rest, ']'));
+        end.flatten().map_or(at, |end| at + end + 1)
     }
 
     /// The end of a group of one line without groups in it.
@@ -242,9 +237,15 @@ impl Pass<'_> {
         if !rest.starts_with('{') {
             return None;
         }
-        let end = rest.find(['}', '\n'])?;
-        rest[end..].starts_with('}').then_some(at + end + 1)
+        find_on_line(rest, '}').map(|end| at + end + 1)
     }
+}
+
+/// Where `c` first is in the first line of `text`.
+fn find_on_line(text: &str, c: char) -> Option<usize> {
+    // Two searches for one character each are quicker than one for either.
+    let line = text.find('\n').map_or(text, |end| &text[..end]);
+    line.find(c)
 }
 
 fn option_value(options: &str, key: &str) -> Option<String> {
