@@ -1,5 +1,7 @@
 //! `loci serve`: stores hosted for programs.
 
+use std::io;
+
 use loci_server::check::{self, Level};
 use loci_server::config::Config;
 use loci_server::{RunningServer, Server, StartError};
@@ -35,8 +37,10 @@ pub(crate) fn run(args: &Serve, out: &Printer) -> anyhow::Result<CommandStatus> 
         }
     }
     let server = server.start().map_err(failed)?;
+    // A signal that comes as soon as the addresses are printed stops the server in order, too.
+    let signals = server.block_on(async { Signals::register() })?;
     print_addresses(&server, out)?;
-    server.block_on(until_stopped(&server))?;
+    server.block_on(wait_until_stopped(&server, signals));
     notify_systemd(NotifyState::Stopping);
     tracing::info!("stopping: calls under way are finished");
     server.stop();
@@ -114,21 +118,33 @@ fn print_addresses(server: &RunningServer, out: &Printer) -> anyhow::Result<()> 
     }
 }
 
+/// The signals that a server answers to.
+struct Signals {
+    reload: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Takes over these signals of the process. Called within a runtime.
+    fn register() -> io::Result<Signals> {
+        Ok(Signals {
+            reload: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+}
+
 /// Tells the service manager that the server is ready, reads keys and certificates again when it is asked to, and
 /// returns at the signal that ends the server.
-async fn until_stopped(server: &RunningServer) -> anyhow::Result<()> {
-    let mut reload = signal(SignalKind::hangup())?;
-    let mut ends = [
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    ];
+async fn wait_until_stopped(server: &RunningServer, mut signals: Signals) {
     notify_systemd(NotifyState::Ready);
     loop {
-        let [interrupt, terminate] = &mut ends;
         tokio::select! {
-            () = wait_for_signal(&mut reload) => server.reload(),
-            () = wait_for_signal(interrupt) => return Ok(()),
-            () = wait_for_signal(terminate) => return Ok(()),
+            _ = signals.reload.recv() => server.reload(),
+            _ = signals.interrupt.recv() => return,
+            _ = signals.terminate.recv() => return,
         }
     }
 }
@@ -138,8 +154,4 @@ fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         tracing::warn!(%error, "the service manager is not told of the server");
     }
-}
-
-async fn wait_for_signal(signal: &mut Signal) {
-    signal.recv().await;
 }
