@@ -1,0 +1,8 @@
+//! What a writer may do, in one transaction.
+//!
+//! Start reading at [`transaction::WriteTransaction`].
+
+mod chunk_offsets;
+pub(crate) mod concept_edits;
+mod origins;
+pub(crate) mod transaction;
