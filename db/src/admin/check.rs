@@ -15,7 +15,7 @@ use loci_storage::{DerivedIndex, DocumentId, Local, LostIndex, SegmentId, StoreE
 use crate::database::handle::Database;
 use crate::error::Error;
 use crate::maintenance::merge::{graph_source, merge_sources, rebuild_segment};
-use crate::maintenance::recovery::discard_damaged;
+use crate::maintenance::recovery::{discard_damaged, parts};
 use crate::progress::{self, NoProgress, Progress};
 use crate::segments::merge_sources::MergeSources;
 use crate::settings;
@@ -53,14 +53,9 @@ impl Database {
         let missing = self.stats().missing_chunks;
         if missing > 0 {
             let why = self.rebuild_error().unwrap_or_default();
-            found(Finding {
-                file: "segments".into(),
-                section: "all".into(),
-                key: String::new(),
-                finding: format!(
-                    "{missing} chunks are in no segment; building them again failed: {why}"
-                ),
-            });
+            let what =
+                format!("{missing} chunks are in no segment; building them again failed: {why}");
+            found(finding("segments", "all", what));
         }
         self.check_snapshot(deep, progress, found)
     }
@@ -71,12 +66,8 @@ impl Database {
             let Some(segment) = damaged.segment else {
                 continue;
             };
-            found(Finding {
-                file: "segments".into(),
-                section: format!("segment {}", segment.0),
-                key: String::new(),
-                finding: format!("built again when the store was opened: {}", damaged.error),
-            });
+            let what = format!("built again when the store was opened: {}", damaged.error);
+            found(finding("segments", format!("segment {}", segment.0), what));
         }
     }
 
@@ -96,12 +87,8 @@ impl Database {
                     "concepts have no ranks and no communities until they are computed anew"
                 }
             };
-            found(Finding {
-                file: "segments".into(),
-                section: what.name().into(),
-                key: String::new(),
-                finding: format!("it was damaged and given up ({why}); {state}"),
-            });
+            let damage = format!("it was damaged and given up ({why}); {state}");
+            found(finding("segments", what.name(), damage));
         }
     }
 
@@ -141,13 +128,9 @@ impl Database {
                     .collect(),
                 Err(error) => vec![format!("it cannot be built again: {error}")],
             };
-            for finding in messages {
-                found(Finding {
-                    file: "segments".into(),
-                    section: format!("segment {}", segment.id.0),
-                    key: String::new(),
-                    finding,
-                });
+            for message in messages {
+                let section = format!("segment {}", segment.id.0);
+                found(finding("segments", section, message));
             }
         }
         Ok(())
@@ -174,12 +157,7 @@ impl Database {
         let weights = settings::weights(view.rows())?;
         let copies = || merge_sources(view, &[segment], weights);
         let stored: Vec<Arc<Part>> = if segment.dead.is_empty() {
-            let vectors = segment.vectors.iter().map(|(_, part)| part);
-            [&segment.part]
-                .into_iter()
-                .chain(vectors)
-                .cloned()
-                .collect()
+            parts(segment).cloned().collect()
         } else {
             match copies() {
                 Some(sources) => build(Some(sources))?,
@@ -226,19 +204,12 @@ impl Database {
 
     /// Whether there is as much as the store says.
     fn check_counts(&self, found: &mut dyn FnMut(Finding)) {
-        let mut report_finding = |finding: String| {
-            found(Finding {
-                file: "loci.redb".into(),
-                section: "meta".into(),
-                key: String::new(),
-                finding,
-            });
-        };
+        let mut report_finding = |what: String| found(finding("loci.redb", "meta", what));
         match self.recount() {
             Ok((stats, counted)) => counted
                 .differences(&stats)
                 .into_iter()
-                .for_each(|difference| report_finding(difference.to_string())),
+                .for_each(report_finding),
             Err(error) => report_finding(format!("it cannot be counted: {error}")),
         }
     }
@@ -281,11 +252,8 @@ impl Database {
         let damaged: Vec<SegmentId> = {
             let view = inner.store.latest_snapshot();
             let segments = view.snapshot().segments().iter();
-            let is_damaged = |segment: &&OpenSegment| {
-                let vectors = segment.vectors.iter().map(|(_, part)| part);
-                let mut parts = std::iter::once(&segment.part).chain(vectors);
-                parts.any(|part| part.verify().is_err())
-            };
+            let is_damaged =
+                |segment: &&OpenSegment| parts(segment).any(|part| part.verify().is_err());
             segments
                 .filter(is_damaged)
                 .map(|segment| segment.id)
@@ -308,6 +276,16 @@ impl Database {
         // What is derived from the whole store is read off segments that are sound by now.
         self.recover(&NoProgress)?;
         failed.map_or(Ok(count), Err)
+    }
+}
+
+/// A finding about no single row.
+fn finding(file: &str, section: impl Into<String>, finding: String) -> Finding {
+    Finding {
+        file: file.into(),
+        section: section.into(),
+        key: String::new(),
+        finding,
     }
 }
 

@@ -34,17 +34,23 @@ pub(crate) fn for_each_digest(
             scanned => return scanned,
         };
         // The row behind the last that was read; its key is in hexadecimal in the error.
-        let digits = damaged.as_bytes().chunks_exact(2);
-        let key = digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-        let key = key.collect::<Option<Vec<u8>>>();
         let is_new = |key: &Vec<u8>| *key >= from && last.is_none_or(|last| *key > last);
-        let Some(mut key) = key.filter(is_new) else {
+        let Some(mut key) = parse_hex(&damaged).filter(is_new) else {
             return Ok(());
         };
         visit(&key, None)?;
         key.push(0);
         from = key;
     }
+}
+
+/// The bytes that pairs of hexadecimal digits say; a last digit alone is passed over.
+pub(crate) fn parse_hex(digits: &str) -> Option<Vec<u8>> {
+    let bytes = digits.as_bytes().chunks_exact(2).map(|two| {
+        let two = std::str::from_utf8(two).ok()?;
+        u8::from_str_radix(two, 16).ok()
+    });
+    bytes.collect()
 }
 
 /// Takes the sentences out of all digests that documents which were deleted or replaced do not have any more. The next

@@ -17,7 +17,7 @@ use loci_storage::rows::{decode, encode, read};
 use loci_storage::segment::Section;
 use loci_storage::{ConceptId, Durability, Ordinal, Table};
 
-use crate::analysis::digest_rows::{NO_SPACE, for_each_digest, retain_quotes};
+use crate::analysis::digest_rows::{NO_SPACE, for_each_digest, parse_hex, retain_quotes};
 use crate::error::Error;
 use crate::progress::{self, Progress};
 use crate::state::inner::Inner;
@@ -301,16 +301,10 @@ impl DatabaseSnapshot {
 
     /// The digest with this [`CommunityDigest::id`], where there is one.
     pub(crate) fn digest_by_id(&self, id: &str) -> Result<Option<CommunityDigest>, Error> {
-        let mut key: Key = Default::default();
-        let digits = id.as_bytes().chunks_exact(2).map(|two| {
-            let two = std::str::from_utf8(two).ok()?;
-            u8::from_str_radix(two, 16).ok()
-        });
-        let digits: Option<Vec<u8>> = digits.collect();
-        let Some(digits) = digits.filter(|digits| digits.len() == key.len()) else {
+        let key: Option<Key> = parse_hex(id).and_then(|key| key.try_into().ok());
+        let Some(key) = key else {
             return Ok(None);
         };
-        key.copy_from_slice(&digits);
         let record: Option<DigestRecord> = read(self.rows(), Table::Digests, &key)?;
         let digest = record.map(|record| resolve_digest(&self.read_view, &key, &record));
         Ok(digest.transpose()?)

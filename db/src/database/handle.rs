@@ -245,7 +245,10 @@ impl Database {
         view: &DatabaseSnapshot,
         read: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let result = self.inner.with_page_check(view, read);
+        self.wake_on_lost_pages(self.inner.with_page_check(view, read))
+    }
+
+    fn wake_on_lost_pages<R>(&self, result: Result<R, Error>) -> Result<R, Error> {
         if result.as_ref().is_err_and(Error::is_lost_pages) {
             self.maintenance.wake();
         }
@@ -259,11 +262,7 @@ impl Database {
     /// # Errors
     /// [`loci_storage::StoreError::Part`] where that has happened, until the background has given up what is damaged.
     pub fn watch_pages(&self) -> Result<PageWatch, Error> {
-        let watch = self.inner.watch_pages();
-        if watch.is_err() {
-            self.maintenance.wake();
-        }
-        watch
+        self.wake_on_lost_pages(self.inner.watch_pages())
     }
 
     /// An error when a file of the store lost pages since `watch` began: what was read meanwhile is to be thrown away.
@@ -271,11 +270,7 @@ impl Database {
     /// # Errors
     /// [`loci_storage::StoreError::Part`].
     pub fn check_pages(&self, watch: PageWatch) -> Result<(), Error> {
-        let checked = self.inner.check_pages(watch);
-        if checked.is_err() {
-            self.maintenance.wake();
-        }
-        checked
+        self.wake_on_lost_pages(self.inner.check_pages(watch))
     }
 
     fn embed_and_search(

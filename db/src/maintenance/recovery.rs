@@ -7,8 +7,11 @@
 //! Start reading at [`recover`].
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use loci_storage::segment::Part;
+use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::ManifestEdit;
 use loci_storage::{DerivedIndex, StoreError};
 
@@ -75,6 +78,12 @@ pub(crate) fn discard_damaged(inner: &Inner, all: bool) -> Result<usize, Error> 
     } else {
         inner.edit_manifest(edits).map(|()| count)
     }
+}
+
+/// The parts of a segment that searches read.
+pub(crate) fn parts(segment: &OpenSegment) -> impl Iterator<Item = &Arc<Part>> {
+    let vectors = segment.vectors.iter().map(|(_, part)| part);
+    std::iter::once(&segment.part).chain(vectors)
 }
 
 fn damaged_parts(view: &DatabaseSnapshot, all: bool) -> Vec<(DerivedIndex, String)> {

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use loci_storage::StoreError;
-use loci_storage::segment::Part;
 
 use crate::error::Error;
 use crate::maintenance::merge::{merge_once, rebuild_segment, sweep_once};
-use crate::maintenance::recovery::{StopOnClose, discard_damaged, recover};
+use crate::maintenance::recovery::{StopOnClose, discard_damaged, parts, recover};
 use crate::state::inner::Inner;
 use crate::thread_pool;
 
@@ -58,7 +57,7 @@ impl Maintenance {
 
     /// Merges here until nothing is due.
     pub(crate) fn run_until_idle(&self, inner: &Inner) -> Result<(), Error> {
-        while tidy_once(inner)? {}
+        while merge_or_sweep(inner)? {}
         Ok(())
     }
 }
@@ -93,21 +92,21 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         if is_rebuilding(&inner) {
             rebuild_damaged(&inner);
         }
-        let mut tidied = if inner.store.is_read_only() {
+        let mut merged = if inner.store.is_read_only() {
             Ok(false)
         } else {
             recover_and_record_error(&inner).map(|()| true)
         };
-        while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
-            tidied = tidy_and_record_error(&inner);
+        while !inner.stop.load(Ordering::Relaxed) && matches!(merged, Ok(true)) {
+            merged = merge_and_record_error(&inner);
         }
         // What failed fails again for a while: a full disk is not filled by trying.
         let is_left = has_lost_data(&inner) || is_rebuilding(&inner);
-        if tidied.is_err() {
+        if merged.is_err() {
             wait(pause, &inner.stop);
         }
         let until = Instant::now() + pause;
-        pause = if tidied.is_err() || is_left {
+        pause = if merged.is_err() || is_left {
             (pause * 2).min(PAUSE_MAX)
         } else {
             PAUSE_MIN
@@ -143,13 +142,18 @@ fn rebuild_damaged(inner: &Inner) {
             ControlFlow::Continue(())
         }
     };
-    let rebuilt = catch_unwind(AssertUnwindSafe(|| inner.store.rebuild(&mut go_on)));
-    let failed = match rebuilt {
-        Ok(Ok(_)) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("building segments again panicked".into()),
-    };
-    *inner.rebuild_error.lock() = failed;
+    let rebuilt = catch("building segments again", || {
+        Ok(inner.store.rebuild(&mut go_on)?)
+    });
+    *inner.rebuild_error.lock() = rebuilt.err();
+}
+
+/// What `work` returns; its error or panic as a text.
+fn catch<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{what} panicked")),
+    }
 }
 
 /// Verifies the parts that were too large to be verified when they were opened; a segment with one
@@ -157,13 +161,8 @@ fn rebuild_damaged(inner: &Inner) {
 fn verify_large(inner: &Inner, stop: &AtomicBool) {
     let view = inner.store.latest_snapshot();
     for segment in view.snapshot().segments() {
-        let vectors = segment.vectors.iter().map(|(_, part)| part);
-        let unverified = |part: &&Arc<Part>| !part.is_verified();
-        let damaged = [&segment.part]
-            .into_iter()
-            .chain(vectors)
-            .filter(unverified)
-            .find_map(|p| p.verify().err());
+        let mut unverified = parts(segment).filter(|part| !part.is_verified());
+        let damaged = unverified.find_map(|part| part.verify().err());
         if stop.load(Ordering::Relaxed) {
             return;
         }
@@ -221,30 +220,24 @@ fn recover_and_record_error(inner: &Arc<Inner>) -> Result<(), ()> {
     let Some(_turn) = inner.switch_lock.try_lock() else {
         return Ok(());
     };
-    let recovered = || recover(inner, &StopOnClose(&inner.stop));
-    let failed = match catch_unwind(AssertUnwindSafe(recovered)) {
-        Ok(Ok(()) | Err(Error::Interrupted)) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("building anew what was damaged panicked".into()),
-    };
-    let result = failed.as_ref().map_or(Ok(()), |_| Err(()));
-    *inner.rebuild_error.lock() = failed;
+    let recovered = catch("building anew what was damaged", || {
+        match recover(inner, &StopOnClose(&inner.stop)) {
+            Err(Error::Interrupted) => Ok(()),
+            recovered => recovered,
+        }
+    });
+    let result = recovered.as_ref().map(|()| ()).map_err(|_| ());
+    *inner.rebuild_error.lock() = recovered.err();
     result
 }
 
-/// Merges and sweeps once. A failure is kept for the figures of the store; searches go on as they
-/// are.
-fn tidy_and_record_error(inner: &Inner) -> Result<bool, ()> {
-    let tidied = catch_unwind(AssertUnwindSafe(|| tidy_once(inner)));
-    let tidied = match tidied {
-        Ok(tidied) => tidied.map_err(|error| error.to_string()),
-        Err(_) => Err("merging segments panicked".into()),
-    };
-    let error = tidied.as_ref().err().cloned();
-    *inner.merge_error.lock() = error;
-    tidied.map_err(drop)
+/// Merges or sweeps once. An error is stored for the statistics of the store; searches go on as they are.
+fn merge_and_record_error(inner: &Inner) -> Result<bool, ()> {
+    let merged = catch("merging segments", || merge_or_sweep(inner));
+    *inner.merge_error.lock() = merged.as_ref().err().cloned();
+    merged.map_err(drop)
 }
 
-fn tidy_once(inner: &Inner) -> Result<bool, Error> {
+fn merge_or_sweep(inner: &Inner) -> Result<bool, Error> {
     Ok(merge_once(inner)? || sweep_once(inner)?)
 }

@@ -238,14 +238,10 @@ impl CitationNetwork<'_> {
 
     /// As [`DatabaseSnapshot::co_cited`].
     pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
-        let citing = self.citing(WorkId(work)).into_iter();
-        let documents: BTreeSet<DocumentId> =
-            citing.filter_map(|edge| self.document_of(edge.0)).collect();
         let mut counts: BTreeMap<WorkId, usize> = BTreeMap::new();
-        for document in documents {
-            let cited = self.edges_of(document).into_iter();
-            let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
-            for other in cited.into_iter().filter(|other| other.0 != work) {
+        for document in self.citing_documents(WorkId(work)) {
+            let cited = self.cited_works(document).into_iter();
+            for other in cited.filter(|other| other.0 != work) {
                 *counts.entry(other).or_default() += 1;
             }
         }
@@ -264,14 +260,10 @@ impl CitationNetwork<'_> {
         let Some(id) = self.rows.document_id(key)? else {
             return Ok(None);
         };
-        let cited = self.edges_of(id).into_iter();
-        let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
         let mut counts: BTreeMap<DocumentId, usize> = BTreeMap::new();
-        for work in cited {
-            let citing = self.citing(work).into_iter();
-            let documents: BTreeSet<DocumentId> =
-                citing.filter_map(|edge| self.document_of(edge.0)).collect();
-            for other in documents.into_iter().filter(|&other| other != id) {
+        for work in self.cited_works(id) {
+            let citing = self.citing_documents(work).into_iter();
+            for other in citing.filter(|&other| other != id) {
                 *counts.entry(other).or_default() += 1;
             }
         }
@@ -306,11 +298,16 @@ impl CitationNetwork<'_> {
         view.citing(work)
     }
 
-    fn document_of(&self, chunk: Ordinal) -> Option<DocumentId> {
-        self.view
-            .snapshot()
-            .position(chunk)
-            .map(|place| place.document)
+    fn cited_works(&self, document: DocumentId) -> BTreeSet<WorkId> {
+        let edges = self.edges_of(document).into_iter();
+        edges.map(|(_, cites)| cites.work).collect()
+    }
+
+    fn citing_documents(&self, work: WorkId) -> BTreeSet<DocumentId> {
+        let snapshot = self.view.snapshot();
+        let edges = self.citing(work).into_iter();
+        let places = edges.filter_map(|(chunk, _)| snapshot.position(chunk));
+        places.map(|place| place.document).collect()
     }
 
     fn load_citations(

@@ -80,18 +80,11 @@ impl DocumentContributions {
         if !concept.synonyms.is_empty() {
             let normalised = normalise(&entry.name);
             let synonyms = concept.synonyms.iter().map(|name| normalise(name));
-            let all: BTreeSet<String> = entry.synonyms.drain(..).chain(synonyms).collect();
-            entry.synonyms = all
-                .into_iter()
-                .filter(|name| !name.is_empty() && *name != normalised)
-                .collect();
+            extend_sorted(&mut entry.synonyms, synonyms);
+            let is_other = |name: &String| !name.is_empty() && *name != normalised;
+            entry.synonyms.retain(is_other);
         }
-        let mut mentions: BTreeMap<u32, u32> = entry.mentions.drain(..).collect();
-        for (chunk, count) in concept.mentions {
-            let sum = mentions.entry(chunk).or_default();
-            *sum = sum.saturating_add(count);
-        }
-        entry.mentions = mentions.into_iter().collect();
+        add_mentions(&mut entry.mentions, concept.mentions);
         Ok(())
     }
 
@@ -126,8 +119,7 @@ impl DocumentContributions {
         }
         let weight = (f64::from(relation.weight) * MICRO).round() as u64;
         entry.weight_micro = entry.weight_micro.saturating_add(weight);
-        let chunks: BTreeSet<u32> = entry.chunks.drain(..).chain(relation.chunks).collect();
-        entry.chunks = chunks.into_iter().collect();
+        extend_sorted(&mut entry.chunks, relation.chunks);
         Ok(())
     }
 
@@ -205,12 +197,7 @@ impl DocumentContributions {
             let known = entry.or_default();
             merge::keep_longest(&mut known.description, &contribution.description);
             known.weight_micro = known.weight_micro.saturating_add(contribution.weight_micro);
-            let chunks: BTreeSet<u32> = known
-                .chunks
-                .drain(..)
-                .chain(contribution.chunks.clone())
-                .collect();
-            known.chunks = chunks.into_iter().collect();
+            extend_sorted(&mut known.chunks, contribution.chunks.iter().copied());
         }
         Ok(Cow::Owned(counted))
     }
@@ -246,14 +233,24 @@ fn merge_contribution(known: &mut ConceptContribution, other: ConceptContributio
         known.kind = other.kind;
     }
     merge::keep_longest(&mut known.description, &other.description);
-    let synonyms: BTreeSet<String> = known.synonyms.drain(..).chain(other.synonyms).collect();
-    known.synonyms = synonyms.into_iter().collect();
-    let mut mentions: BTreeMap<u32, u32> = known.mentions.drain(..).collect();
-    for (chunk, count) in other.mentions {
-        let sum = mentions.entry(chunk).or_default();
+    extend_sorted(&mut known.synonyms, other.synonyms);
+    add_mentions(&mut known.mentions, other.mentions);
+}
+
+/// Adds `more` to a list that is sorted and without repeats.
+fn extend_sorted<T: Ord>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+    let all: BTreeSet<T> = list.drain(..).chain(more).collect();
+    list.extend(all);
+}
+
+/// Adds counts of mentions, by chunk.
+fn add_mentions(mentions: &mut Vec<(u32, u32)>, more: Vec<(u32, u32)>) {
+    let mut counts: BTreeMap<u32, u32> = mentions.drain(..).collect();
+    for (chunk, count) in more {
+        let sum = counts.entry(chunk).or_default();
         *sum = sum.saturating_add(count);
     }
-    known.mentions = mentions.into_iter().collect();
+    mentions.extend(counts);
 }
 
 fn check_chunks(chunks: impl Iterator<Item = u32>, count: u32) -> Result<(), StoreError> {

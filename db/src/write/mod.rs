@@ -4,5 +4,6 @@
 
 mod chunk_offsets;
 pub(crate) mod concept_edits;
+mod document;
 mod origins;
 pub(crate) mod transaction;

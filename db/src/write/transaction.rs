@@ -3,23 +3,19 @@
 use std::collections::BTreeSet;
 
 use loci_index::analysis::language_code;
-use loci_storage::records::{
-    ChunkRecord, DocumentRecord, Feedback, FileType, ItemRecord, RetrievalRecord,
-};
+use loci_storage::records::{ChunkRecord, DocumentRecord, Feedback, ItemRecord, RetrievalRecord};
 use loci_storage::rows::encode;
-use loci_storage::staging::DocumentRows;
 use loci_storage::{
     ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId, Staging, StoreError, Table, keys,
 };
 use loci_types::answer::HitRef;
 
 use crate::analysis::digest_rows;
-use crate::clock::now_ms;
 use crate::error::Error;
 use crate::settings::{self, Settings};
 use crate::statements::citations::{self, DocumentCitations};
 use crate::statements::contributions::{self, DocumentContributions};
-use crate::write::{chunk_offsets, concept_edits, origins};
+use crate::write::{concept_edits, document, origins};
 use loci_types::document::{
     NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
@@ -53,7 +49,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(result)
     }
 
-    /// Notes the failure of a step.
+    /// Runs a step, and records whether it failed.
     fn run_step<R>(
         &mut self,
         step: impl FnOnce(&mut Staging<'g>) -> Result<R, Error>,
@@ -61,6 +57,18 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         let result = step(self.staging);
         self.failed |= result.is_err();
         result
+    }
+
+    /// As [`WriteTransaction::run_step`], on a stored document; `false` when there is none.
+    fn run_on_document(
+        &mut self,
+        key: &DocumentKey,
+        step: impl FnOnce(&mut Staging<'g>, DocumentId) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        self.run_step(|staging| {
+            let found = staging.rows().document_id(key)?;
+            found.map_or(Ok(false), |id| step(staging, id).map(|()| true))
+        })
     }
 
     /// Stores a document whole, in the place of the one with the same user, collection and key.
@@ -71,7 +79,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// [`StoreError::Invalid`] says which rule the document breaks.
     pub fn put_document(&mut self, document: NewDocument) -> Result<DocumentId, Error> {
-        let (id, is_replaced) = self.run_step(|staging| put_document(staging, document))?;
+        let (id, is_replaced) = self.run_step(|staging| document::put(staging, document))?;
         if is_replaced {
             self.changed.insert(id);
         }
@@ -105,13 +113,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// [`StoreError::Invalid`] for an origin that is empty or holds a NUL; [`StoreError::Limit`] for one that is too
     /// long.
     pub fn set_origin(&mut self, key: &DocumentKey, origin: Option<&str>) -> Result<bool, Error> {
-        self.run_step(|staging| {
-            let Some(id) = staging.rows().document_id(key)? else {
-                return Ok(false);
-            };
-            origins::set(staging, id, origin)?;
-            Ok(true)
-        })
+        self.run_on_document(key, |staging, id| Ok(origins::set(staging, id, origin)?))
     }
 
     /// Changes what is known of a document besides its text: year, venue, topics, free metadata and
@@ -124,12 +126,9 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         key: &DocumentKey,
         patch: impl FnOnce(&mut DocumentRecord),
     ) -> Result<bool, Error> {
-        self.run_step(|staging| {
-            let Some(id) = staging.rows().document_id(key)? else {
-                return Ok(false);
-            };
+        self.run_on_document(key, |staging, id| {
             let before = staging.rows().document(id)?;
-            let patched = staging.patch_document(key, |record| {
+            staging.patch_document(key, |record| {
                 patch(record);
                 let code = record.language.as_deref().and_then(language_code);
                 if let Some(code) = code {
@@ -138,7 +137,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             })?;
             let after = staging.rows().document(id)?;
             citations::update_document_identities(staging, id, before.as_ref(), after.as_ref())?;
-            Ok(patched)
+            Ok(())
         })
     }
 
@@ -160,17 +159,14 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         concepts: Vec<NewConcept>,
         relations: Vec<NewRelation>,
     ) -> Result<bool, Error> {
-        self.run_step(|staging| {
-            let Some(id) = staging.rows().document_id(key)? else {
-                return Ok(false);
-            };
+        self.run_on_document(key, |staging, id| {
             let document = staging.rows().document(id)?;
             let count = document.map_or(0, |document| document.chunk_count);
             let after = DocumentContributions::new(staging, concepts, relations, count)?;
             let before = DocumentContributions::load(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &after)?;
             staging.reindex(id, count);
-            Ok(true)
+            Ok(())
         })
     }
 
@@ -186,14 +182,11 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         citations: Vec<NewCitation>,
         claims: Vec<NewClaim>,
     ) -> Result<bool, Error> {
-        self.run_step(|staging| {
-            let Some(id) = staging.rows().document_id(key)? else {
-                return Ok(false);
-            };
+        self.run_on_document(key, |staging, id| {
             let mut chunks = staging.rows().chunks(id)?;
             let cited = DocumentCitations::new(references, citations, claims, chunks.len() as u32)?;
             let before: Vec<u32> = chunks.iter().map(|chunk| chunk.citation_count).collect();
-            count_citations(&mut chunks, &cited);
+            document::count_citations(&mut chunks, &cited);
             for ((place, chunk), before) in (0u32..).zip(&chunks).zip(before) {
                 if chunk.citation_count != before {
                     let row = keys::document_entry(id, place);
@@ -202,7 +195,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             }
             citations::replace(staging, id, cited)?;
             staging.reindex(id, chunks.len() as u32);
-            Ok(true)
+            Ok(())
         })
     }
 
@@ -369,102 +362,6 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     }
 }
 
-/// Returns whether it took the place of another, too.
-fn put_document(
-    staging: &mut Staging<'_>,
-    document: NewDocument,
-) -> Result<(DocumentId, bool), Error> {
-    let key = document_key(&document)?;
-    let count = document.chunks.len() as u32;
-    let after = DocumentContributions::new(staging, document.concepts, document.relations, count)?;
-    let (references, citations) = (document.references, document.citations);
-    let cited = DocumentCitations::new(references, citations, document.claims, count)?;
-    let (before, record_before) = match staging.rows().document_id(&key)? {
-        Some(id) => {
-            let rows = staging.rows();
-            (DocumentContributions::load(rows, id)?, rows.document(id)?)
-        }
-        None => (DocumentContributions::default(), None),
-    };
-    let (mut chunks, vectors): (Vec<_>, _) = document
-        .chunks
-        .into_iter()
-        .map(|chunk| (chunk.record, chunk.vector))
-        .unzip();
-    // A caller that names no citations may have counted them itself.
-    if cited.has_citations() {
-        count_citations(&mut chunks, &cited);
-    }
-    let mut rows = DocumentRows {
-        record: document.record,
-        original: document.original,
-        text: document.text,
-        chunks,
-        vectors,
-        assets: document.assets,
-    };
-    if rows.record.ingested_at_ms == 0 {
-        rows.record.ingested_at_ms = now_ms();
-    }
-    set_language(staging, &mut rows)?;
-    let original = || std::str::from_utf8(&rows.original).ok();
-    if let Some(text) = rows.text.as_deref().or_else(original) {
-        chunk_offsets::locate(text, &mut rows.chunks);
-    }
-    let id = staging.put_document(rows)?;
-    if record_before.is_some() {
-        origins::set(staging, id, None)?;
-    }
-    contributions::replace(staging, id, &before, &after)?;
-    let record = staging.rows().document(id)?;
-    citations::update_document_identities(staging, id, record_before.as_ref(), record.as_ref())?;
-    citations::replace(staging, id, cited)?;
-    Ok((id, record_before.is_some()))
-}
-
-/// Counts the citations of each chunk with what is below it.
-fn count_citations(chunks: &mut [ChunkRecord], cited: &DocumentCitations) {
-    let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
-    for (chunk, count) in chunks.iter_mut().zip(cited.citation_counts(&parents)) {
-        chunk.citation_count = count;
-    }
-}
-
-/// Sets the language of a document, as ISO 639-3: as stated, or else that of its text. What is stated and is
-/// no language goes to the metadata where the text has one.
-fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Error> {
-    let declared = rows.record.language.take();
-    if let Some(code) = declared.as_deref().and_then(language_code) {
-        rows.record.language = Some(code.into());
-        return Ok(());
-    }
-    if rows.record.file_type != FileType::Code {
-        rows.record.language = settings::detect_language(staging.rows(), language_sample(rows))?;
-    }
-    match (&rows.record.language, declared) {
-        (None, declared) => rows.record.language = declared,
-        (Some(_), Some(declared)) => {
-            let metadata = &mut rows.record.metadata;
-            if let Err(at) = metadata.binary_search_by(|(key, _)| key[..].cmp("language")) {
-                metadata.insert(at, ("language".into(), declared));
-            }
-        }
-        (Some(_), None) => {}
-    }
-    Ok(())
-}
-
-/// The text of a document, or its longest chunk.
-fn language_sample(rows: &DocumentRows) -> &str {
-    let original = || std::str::from_utf8(&rows.original).ok();
-    let text = rows.text.as_deref().or_else(original);
-    let text = text.filter(|text| !text.is_empty()).or_else(|| {
-        let texts = rows.chunks.iter().map(|chunk| &chunk.text[..]);
-        texts.max_by_key(|text| text.len())
-    });
-    text.unwrap_or_default()
-}
-
 fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error> {
     let rows = staging.rows();
     let chunk = match &item.chunk {
@@ -499,16 +396,6 @@ fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error
         merged_into: item.merged_into.map(|id| id.0),
         review: item.review,
     })
-}
-
-/// The key that a document asks for.
-fn document_key(document: &NewDocument) -> Result<DocumentKey, Error> {
-    let record = &document.record;
-    Ok(DocumentKey::new(
-        &record.user[..],
-        &record.collection[..],
-        &record.key[..],
-    )?)
 }
 
 /// The place of a hit in a recorded answer.
