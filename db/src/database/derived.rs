@@ -71,7 +71,7 @@ impl Database {
     /// vectors, and then, in one commit, lets searches use the new vectors. Until then searches and writes use
     /// the space before. Call this again to continue a switch that was interrupted, also by a crash.
     ///
-    /// Pass the model to [`Options::embedder`] when the store is opened the next time.
+    /// Pass the model to [`Options::embedder`](crate::Options::embedder) when the store is opened the next time.
     ///
     /// # Errors
     /// [`Error::Embed`] when the model fails; what it has embedded is stored for the next call.
@@ -212,7 +212,7 @@ impl Database {
     }
 
     /// Maps the many types of concepts that documents write to a few, and stores the map:
-    /// [`DatabaseSnapshot::type_map`]. How many there are is set by `types_per_corpus` and `type_share_min`; a corpus
+    /// [`crate::DatabaseSnapshot::type_map`]. How many there are is set by `types_per_corpus` and `type_share_min`; a corpus
     /// is a collection.
     ///
     /// Costs a pass over all contributions to concepts.

@@ -226,9 +226,8 @@ fn recover_and_record_error(inner: &Arc<Inner>) -> Result<(), ()> {
             recovered => recovered,
         }
     });
-    let result = recovered.as_ref().map(|()| ()).map_err(|_| ());
-    *inner.rebuild_error.lock() = recovered.err();
-    result
+    *inner.rebuild_error.lock() = recovered.as_ref().err().cloned();
+    recovered.map_err(drop)
 }
 
 /// Merges or sweeps once. An error is stored for the statistics of the store; searches go on as they are.
