@@ -42,7 +42,7 @@ pub(crate) fn embedder_for(rows: &dyn Rows, space: &SpaceRecord) -> Option<Arc<d
 
 /// What embeds for a space that was made with the model in the folder that the settings name.
 #[cfg(not(feature = "minilm"))]
-pub(crate) fn of(_: &dyn Rows, _: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
+pub(crate) fn embedder_for(_: &dyn Rows, _: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
     None
 }
 
@@ -58,6 +58,6 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
 pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
     let folder = folder.display();
     Err(Error::Embed(format!(
-        "{folder}: models in folders need the feature minilm of locidb, and this program was built without it"
+        "{folder}: this program was built without the feature minilm, which reads models from folders"
     )))
 }
