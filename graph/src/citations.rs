@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use loci_storage::records::Intent;
-use loci_storage::{Local, Ordinal, SegmentReader, WorkId};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader, WorkId};
 
 use crate::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
@@ -51,13 +51,13 @@ pub struct CitationEdge {
 /// Collects the citations of a segment.
 #[derive(Debug, Default)]
 pub struct CitationsBuilder {
-    edges: BTreeMap<(Local, u32), CitationEdge>,
+    edges: BTreeMap<(LocalOrdinal, u32), CitationEdge>,
 }
 
 impl CitationsBuilder {
     /// Adds one, in any order; one of the same chunk and number takes its place. A confidence that is no share
     /// counts as 0.
-    pub fn push(&mut self, chunk: Local, cites: CitationEdge) {
+    pub fn push(&mut self, chunk: LocalOrdinal, cites: CitationEdge) {
         let is_share = (0.0..=1.0).contains(&cites.confidence);
         let confidence = if is_share { cites.confidence } else { 0.0 };
         let key = (chunk, cites.number);
@@ -171,10 +171,10 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
     /// The citations of the chunks in a range, by chunk, then number. Costs a binary search.
     pub fn in_chunks(
         &self,
-        range: Range<Local>,
-    ) -> impl Iterator<Item = (Local, CitationEdge)> + '_ {
+        range: Range<LocalOrdinal>,
+    ) -> impl Iterator<Item = (LocalOrdinal, CitationEdge)> + '_ {
         let chunks = self.words(&self.chunks);
-        let first = |chunk: Local| partition(chunks, chunk.0);
+        let first = |chunk: LocalOrdinal| partition(chunks, chunk.0);
         (first(range.start)..first(range.end)).filter_map(|edge| self.edge(edge))
     }
 
@@ -182,7 +182,7 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
     pub fn citing(
         &self,
         work: WorkId,
-    ) -> impl ExactSizeIterator<Item = (Local, CitationEdge)> + '_ {
+    ) -> impl ExactSizeIterator<Item = (LocalOrdinal, CitationEdge)> + '_ {
         let place = self.words(&self.ids).position_of(work.0);
         let row = place.map_or(0..0, |place| self.words(&self.starts).row(place));
         let edges = self.words(&self.edges).slice(row);
@@ -197,7 +197,7 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
         self.words(&self.ids).iter().map(WorkId)
     }
 
-    fn edge(&self, edge: usize) -> Option<(Local, CitationEdge)> {
+    fn edge(&self, edge: usize) -> Option<(LocalOrdinal, CitationEdge)> {
         let info = self.words(&self.infos).get(edge)?;
         let cites = CitationEdge {
             work: WorkId(self.words(&self.works).get(edge)?),
@@ -206,7 +206,7 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
             is_claim: info >= CLAIM,
             confidence: f32::from_bits(self.words(&self.confidences).get(edge)?),
         };
-        Some((Local(self.words(&self.chunks).get(edge)?), cites))
+        Some((LocalOrdinal(self.words(&self.chunks).get(edge)?), cites))
     }
 
     fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
@@ -244,7 +244,7 @@ impl<'a, B: AsRef<[u8]>> CitationsSnapshot<'a, B> {
         let Some(segment) = after.checked_sub(1).and_then(|at| self.segments.get(at)) else {
             return Vec::new();
         };
-        let local = |ordinal: Ordinal| Local(ordinal.0.saturating_sub(segment.base.0));
+        let local = |ordinal: Ordinal| LocalOrdinal(ordinal.0.saturating_sub(segment.base.0));
         let edges = segment
             .reader
             .in_chunks(local(range.start)..local(range.end));
@@ -286,7 +286,7 @@ mod tests {
     fn build(pushed: &[Pushed]) -> Vec<u8> {
         let mut builder = CitationsBuilder::default();
         for one in pushed {
-            builder.push(Local(one.0), cites(one));
+            builder.push(LocalOrdinal(one.0), cites(one));
         }
         builder.finish()
     }
@@ -354,7 +354,7 @@ mod tests {
                 for work in reader.work_ids() {
                     reader.citing(work).for_each(drop);
                 }
-                reader.in_chunks(Local(0)..Local(u32::MAX)).for_each(drop);
+                reader.in_chunks(LocalOrdinal(0)..LocalOrdinal(u32::MAX)).for_each(drop);
             }
         }
     }

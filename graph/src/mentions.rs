@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use loci_storage::{ConceptId, Local};
+use loci_storage::{ConceptId, LocalOrdinal};
 
 use crate::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
@@ -34,13 +34,13 @@ const VERSION: u32 = 1;
 /// Collects which chunk mentions which concept.
 #[derive(Debug, Default)]
 pub struct MentionsBuilder {
-    by_concept: BTreeMap<ConceptId, BTreeMap<Local, u32>>,
+    by_concept: BTreeMap<ConceptId, BTreeMap<LocalOrdinal, u32>>,
 }
 
 impl MentionsBuilder {
     /// Adds `count` mentions of a concept in a chunk, in any order; repeats add up. Nothing is a
     /// mention that happens 0 times.
-    pub fn push(&mut self, concept: ConceptId, chunk: Local, count: u32) {
+    pub fn push(&mut self, concept: ConceptId, chunk: LocalOrdinal, count: u32) {
         if count > 0 {
             let row = self.by_concept.entry(concept).or_default();
             let mentions = row.entry(chunk).or_default();
@@ -161,16 +161,19 @@ impl<B: AsRef<[u8]>> MentionsReader<B> {
     }
 
     /// The chunks that mention `concept`, ascending, and how often. Costs a binary search.
-    pub fn chunks(&self, concept: ConceptId) -> impl ExactSizeIterator<Item = (Local, u32)> + '_ {
+    pub fn chunks(
+        &self,
+        concept: ConceptId,
+    ) -> impl ExactSizeIterator<Item = (LocalOrdinal, u32)> + '_ {
         let place = self.words(&self.concepts).position_of(concept.0);
         let row = place.map_or(0..0, |place| self.words(&self.concept_starts).row(place));
         let chunks = self.words(&self.chunks).slice(row.clone());
         let mentions = self.words(&self.chunk_mentions).slice(row);
-        chunks.iter().map(Local).zip(mentions.iter())
+        chunks.iter().map(LocalOrdinal).zip(mentions.iter())
     }
 
     /// The concepts that the chunk at `local` mentions, ascending, and how often.
-    pub fn concepts(&self, local: Local) -> impl Iterator<Item = (ConceptId, u32)> + '_ {
+    pub fn concepts(&self, local: LocalOrdinal) -> impl Iterator<Item = (ConceptId, u32)> + '_ {
         let row = self.words(&self.chunk_starts).row(local.0 as usize);
         let members = self.words(&self.members).slice(row.clone());
         let mentions = self.words(&self.member_mentions).slice(row);
@@ -208,7 +211,7 @@ mod tests {
     fn build(pushes: &[(u32, u32, u32)]) -> Vec<u8> {
         let mut builder = MentionsBuilder::default();
         for &(concept, chunk, count) in pushes {
-            builder.push(ConceptId(concept), Local(chunk), count);
+            builder.push(ConceptId(concept), LocalOrdinal(chunk), count);
         }
         builder.finish()
     }
@@ -236,7 +239,7 @@ mod tests {
         let mentions = MentionsReader::open(build(&[(1, 1, 0)]), 0).unwrap();
         assert_eq!(mentions.concept_ids().len(), 0);
         assert_eq!(
-            mentions.chunks(ConceptId(1)).len() + mentions.concepts(Local(1)).count(),
+            mentions.chunks(ConceptId(1)).len() + mentions.concepts(LocalOrdinal(1)).count(),
             0
         );
     }
@@ -250,7 +253,7 @@ mod tests {
             );
         }
         for chunk in 0..chunk_count + 2 {
-            mentions.concepts(Local(chunk)).count();
+            mentions.concepts(LocalOrdinal(chunk)).count();
         }
     }
 
@@ -269,7 +272,7 @@ mod tests {
                 .flat_map(|id| mentions.chunks(id).map(move |(chunk, n)| ((id.0, chunk.0), n)))
                 .collect();
             let backward: BTreeMap<(u32, u32), u32> = (0..6)
-                .flat_map(|chunk| mentions.concepts(Local(chunk)).map(move |(id, n)| ((id.0, chunk), n)))
+                .flat_map(|chunk| mentions.concepts(LocalOrdinal(chunk)).map(move |(id, n)| ((id.0, chunk), n)))
                 .collect();
             prop_assert_eq!(&forward, &expected);
             prop_assert_eq!(&backward, &expected);

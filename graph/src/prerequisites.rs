@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::test_corpus::{any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{Local, Ordinal, SegmentReader};
+    use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -178,7 +178,7 @@ mod tests {
                 ConceptId(target),
                 "prerequisite_for",
                 1.0,
-                &[Local(0)],
+                &[LocalOrdinal(0)],
             );
         }
         relations.push(
@@ -186,7 +186,7 @@ mod tests {
             ConceptId(concept),
             "RELATED_TO",
             1.0,
-            &[Local(0)],
+            &[LocalOrdinal(0)],
         );
         let (names, mentions) = (
             NamesBuilder::default().finish(),

@@ -615,7 +615,7 @@ mod tests {
     use super::*;
     use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{Local, SegmentReader};
+    use loci_storage::{LocalOrdinal, SegmentReader};
     use proptest::prelude::*;
 
     /// Plainly right: chances as maps, every link looked at in every round.
@@ -764,8 +764,8 @@ mod tests {
             (MentionsBuilder::default(), RelationsBuilder::default());
         let ids = [1, DENSE_CONCEPTS_MAX as u32, u32::MAX];
         for id in ids.map(ConceptId) {
-            mentions.push(id, Local(0), 1);
-            relations.push(id, ConceptId(u32::MAX), "is", 1.0, &[Local(0)]);
+            mentions.push(id, LocalOrdinal(0), 1);
+            relations.push(id, ConceptId(u32::MAX), "is", 1.0, &[LocalOrdinal(0)]);
         }
         let names = NamesBuilder::default().finish();
         let reader = GraphReader::open(names, mentions.finish(), relations.finish(), 1).unwrap();

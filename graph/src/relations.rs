@@ -31,7 +31,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use loci_storage::{ConceptId, Local};
+use loci_storage::{ConceptId, LocalOrdinal};
 
 use crate::GraphError;
 use crate::u32_slice::{Layout, U32Iter, U32Slice, count, extend, starts};
@@ -48,7 +48,7 @@ type EdgeKey = (ConceptId, ConceptId, String, u32);
 #[derive(Debug, Default)]
 struct EdgeData {
     weight: f64,
-    evidence: BTreeSet<Local>,
+    evidence: BTreeSet<LocalOrdinal>,
 }
 
 /// Collects the edges of a segment.
@@ -69,7 +69,7 @@ impl RelationsBuilder {
         target: ConceptId,
         kind: &str,
         weight: f32,
-        evidence: &[Local],
+        evidence: &[LocalOrdinal],
     ) {
         let first = evidence.iter().min().map_or(u32::MAX, |chunk| chunk.0);
         let edge = self
@@ -210,10 +210,10 @@ pub struct Relation<'a> {
 pub struct Evidence<'a>(U32Iter<'a>);
 
 impl Iterator for Evidence<'_> {
-    type Item = Local;
+    type Item = LocalOrdinal;
 
-    fn next(&mut self) -> Option<Local> {
-        self.0.next().map(Local)
+    fn next(&mut self) -> Option<LocalOrdinal> {
+        self.0.next().map(LocalOrdinal)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -469,7 +469,7 @@ mod tests {
     fn build(edges: &[Pushed]) -> Vec<u8> {
         let mut builder = RelationsBuilder::default();
         for (source, target, kind, weight, evidence) in edges {
-            let evidence: Vec<Local> = evidence.iter().copied().map(Local).collect();
+            let evidence: Vec<LocalOrdinal> = evidence.iter().copied().map(LocalOrdinal).collect();
             builder.push(
                 ConceptId(*source),
                 ConceptId(*target),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -178,7 +178,7 @@ impl Corpus {
         let mut mentions = MentionsBuilder::default();
         let mut relations = RelationsBuilder::default();
         for (place, document) in self.documents[start..end].iter().enumerate() {
-            let local = |chunk: u32| Local(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
+            let local = |chunk: u32| LocalOrdinal(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
             for &(concept, chunk, count) in &document.mentions {
                 mentions.push(ConceptId(concept), local(chunk), count);
             }

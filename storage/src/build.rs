@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::StoreError;
-use crate::ids::{DocumentId, Local, SpaceId};
+use crate::ids::{DocumentId, LocalOrdinal, SpaceId};
 use crate::keys;
 use crate::limits::CHUNKS_MAX;
 use crate::parts::NewPart;
@@ -24,7 +24,7 @@ pub struct SegmentDocument {
     /// The document.
     pub id: DocumentId,
     /// Local number of its first chunk.
-    pub first: Local,
+    pub first: LocalOrdinal,
     /// Its record.
     pub record: DocumentRecord,
     /// Its chunks, in pre-order.
@@ -105,7 +105,7 @@ pub fn build_segment(
                 &keys::document_entry(id, chunks.len() as u32),
             ));
         }
-        let first = Local(next);
+        let first = LocalOrdinal(next);
         next = next
             .checked_add(record.chunk_count)
             .ok_or(StoreError::Limit {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, EditId, ItemId};
+use crate::ids::{ConceptEditId, ConceptId, DocumentId, ItemId};
 use crate::keys::{self, Key};
 use crate::records::ConceptEditRecord;
 use crate::rows::{Rows, damaged, decode, encode, read};
@@ -29,7 +29,7 @@ pub struct ResolvedConcept {
     /// The concept; itself where it was not moved.
     pub concept: ConceptId,
     /// The edit that moved it last.
-    pub edit: Option<EditId>,
+    pub edit: Option<ConceptEditId>,
 }
 
 impl<'r> dyn Rows + 'r {
@@ -98,7 +98,7 @@ impl<'r> dyn Rows + 'r {
             let concept = ConceptId(u32::from_le_bytes(*to));
             Some(ResolvedConcept {
                 concept,
-                edit: Some(EditId(edit)),
+                edit: Some(ConceptEditId(edit)),
             })
         };
         let resolved = parse().ok_or_else(|| damaged(Table::ConceptMoves, &key, "too short"))?;
@@ -127,17 +127,20 @@ impl<'r> dyn Rows + 'r {
     }
 
     /// An edit that was not undone.
-    pub fn concept_edit(&self, id: EditId) -> Result<Option<ConceptEditRecord>, StoreError> {
+    pub fn concept_edit(&self, id: ConceptEditId) -> Result<Option<ConceptEditRecord>, StoreError> {
         read(self, Table::ConceptEdits, &keys::concept_edit(id))
     }
 
     /// All edits that were not undone, oldest first.
-    pub fn concept_edits(&self) -> Result<Vec<(EditId, ConceptEditRecord)>, StoreError> {
+    pub fn concept_edits(&self) -> Result<Vec<(ConceptEditId, ConceptEditRecord)>, StoreError> {
         let mut edits = Vec::new();
         self.scan_all(Table::ConceptEdits, &mut |key, payload| {
             let id = keys::u64_at(key, 0);
             let id = id.ok_or_else(|| damaged(Table::ConceptEdits, key, "short key"))?;
-            edits.push((EditId(id), decode(Table::ConceptEdits, key, payload)?));
+            edits.push((
+                ConceptEditId(id),
+                decode(Table::ConceptEdits, key, payload)?,
+            ));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(edits)
@@ -167,13 +170,16 @@ impl Staging<'_> {
     ///
     /// # Errors
     /// [`StoreError::Invalid`] where it would go round in a circle, or is moved in all documents already.
-    pub fn apply_concept_edit(&mut self, record: &ConceptEditRecord) -> Result<EditId, StoreError> {
+    pub fn apply_concept_edit(
+        &mut self,
+        record: &ConceptEditRecord,
+    ) -> Result<ConceptEditId, StoreError> {
         let (from, to) = (ConceptId(record.from), ConceptId(record.to));
         if self.rows().alias_sources(from)?.contains(&to) {
             let why = "the concept was split from or merged into the other one: undo that instead";
             return Err(StoreError::Invalid(why.into()));
         }
-        let id = EditId(self.changes.manifest.next_edit);
+        let id = ConceptEditId(self.changes.manifest.next_edit);
         self.changes.manifest.next_edit += 1;
         for document in edited_documents(record) {
             let key = keys::document_entry(document, from.0);
@@ -194,7 +200,7 @@ impl Staging<'_> {
     /// [`Staging::move_concept`].
     pub fn undo_concept_edit(
         &mut self,
-        id: EditId,
+        id: ConceptEditId,
     ) -> Result<Option<ConceptEditRecord>, StoreError> {
         let Some(record) = self.rows().concept_edit(id)? else {
             return Ok(None);
@@ -230,7 +236,7 @@ impl Staging<'_> {
     /// Takes a document that is deleted out of an edit, which is gone with the last one.
     fn remove_document_from_edit(
         &mut self,
-        id: EditId,
+        id: ConceptEditId,
         document: DocumentId,
     ) -> Result<(), StoreError> {
         let Some(mut record) = self.rows().concept_edit(id)? else {
@@ -254,7 +260,7 @@ impl Staging<'_> {
         &mut self,
         from: ConceptId,
         document: DocumentId,
-        edit: Option<EditId>,
+        edit: Option<ConceptEditId>,
     ) -> Result<(), StoreError> {
         let Some(found) = self.rows().alias_target_in(from, document)? else {
             return Ok(());

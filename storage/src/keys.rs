@@ -2,7 +2,7 @@
 
 pub use loci_types::keys::{ChunkKey, DocumentKey, KeyError};
 
-use crate::ids::{ConceptId, DocumentId, EditId, ItemId, ResponseId, SpaceId, WorkId};
+use crate::ids::{ConceptEditId, ConceptId, DocumentId, ItemId, ResponseId, SpaceId, WorkId};
 
 /// A row's key.
 pub type Key = Vec<u8>;
@@ -69,7 +69,7 @@ pub fn concept_source(to: ConceptId, from: ConceptId, document: DocumentId) -> K
 }
 
 /// Key in `concept_edits`.
-pub fn concept_edit(id: EditId) -> Key {
+pub fn concept_edit(id: ConceptEditId) -> Key {
     id.0.to_be_bytes().to_vec()
 }
 

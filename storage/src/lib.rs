@@ -73,8 +73,8 @@ pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
 pub use keys::{ChunkKey, DocumentKey};
 pub use loci_types::ids::{
-    self, ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId,
-    WorkId,
+    self, ConceptEditId, ConceptId, DocumentId, ItemId, LocalOrdinal, Ordinal, ResponseId,
+    SegmentId, SpaceId, WorkId,
 };
 pub use map::ever_lost as ever_lost_pages;
 pub use parts::NewPart;

@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use crate::ids::{Local, Ordinal};
+use crate::ids::{LocalOrdinal, Ordinal};
 
 /// A reader `R` of one segment, placed at `base` in a view.
 ///
@@ -29,18 +29,18 @@ impl<R> Copy for SegmentReader<'_, R> {}
 
 impl<R> SegmentReader<'_, R> {
     /// The ordinal of a chunk of this segment.
-    pub fn ordinal(&self, local: Local) -> Ordinal {
+    pub fn ordinal(&self, local: LocalOrdinal) -> Ordinal {
         Ordinal(self.base.0 + local.0)
     }
 
     /// The local number of `ordinal`, when it lies in this segment.
-    pub fn local(&self, ordinal: Ordinal) -> Option<Local> {
+    pub fn local(&self, ordinal: Ordinal) -> Option<LocalOrdinal> {
         let offset = ordinal.0.checked_sub(self.base.0)?;
-        (offset < self.chunk_count).then_some(Local(offset))
+        (offset < self.chunk_count).then_some(LocalOrdinal(offset))
     }
 
     /// Whether the chunk at `local` was deleted.
-    pub fn is_dead(&self, local: Local) -> bool {
+    pub fn is_dead(&self, local: LocalOrdinal) -> bool {
         self.dead.contains(local.0)
     }
 }

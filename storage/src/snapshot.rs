@@ -14,7 +14,7 @@ use roaring::RoaringBitmap;
 use crate::database_file::Database;
 use crate::dir::SegmentDir;
 use crate::error::StoreError;
-use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
+use crate::ids::{DocumentId, LocalOrdinal, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::StoreLock;
@@ -245,13 +245,13 @@ impl Snapshot {
     }
 
     /// The segment that `ordinal` lies in, and its local number there.
-    pub fn locate(&self, ordinal: Ordinal) -> Option<(&OpenSegment, Local)> {
+    pub fn locate(&self, ordinal: Ordinal) -> Option<(&OpenSegment, LocalOrdinal)> {
         let after = self
             .segments
             .partition_point(|segment| segment.base <= ordinal);
         let segment = &self.segments[after.checked_sub(1)?];
         let local = ordinal.0 - segment.base.0;
-        (local < segment.chunk_count).then_some((segment, Local(local)))
+        (local < segment.chunk_count).then_some((segment, LocalOrdinal(local)))
     }
 
     /// The document of a chunk and the chunk's place in it.

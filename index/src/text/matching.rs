@@ -486,7 +486,7 @@ pub(super) fn range_automaton(
     RangeAutomaton::new(from.as_deref().unwrap_or_default(), to.as_deref())
 }
 
-/// Local and count of the chunks of a segment in which `words` stand as in the question.
+/// Local ordinal and count of the chunks of a segment in which `words` stand as in the question.
 fn phrase_postings<B: AsRef<[u8]>>(
     reader: &TextReader<B>,
     field: Option<Field>,
@@ -546,7 +546,7 @@ fn union_postings(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
     all
 }
 
-/// Local and count of the chunks of a segment that have terms which look like one of these.
+/// Local ordinal and count of the chunks of a segment that have terms which look like one of these.
 fn matching_postings<B: AsRef<[u8]>, A: fst::Automaton>(
     reader: &TextReader<B>,
     field: Option<Field>,

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use loci_storage::{Local, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::bm25::{Scale, gain, points, points_or_zero};
@@ -605,7 +605,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, '_, B> {
                 points_or_zero(row.weight, tf, norm)
             });
             let points = of_rows.fold(sum, u32::wrapping_add);
-            let local = Local((start + at) as u32);
+            let local = LocalOrdinal((start + at) as u32);
             let ordinal = self.placed.ordinal(local);
             let score = points as f32;
             if points > 0 && self.top.admits(score, ordinal) && !self.placed.is_dead(local) {
@@ -628,7 +628,7 @@ fn offer<B: AsRef<[u8]>>(
     local: usize,
     points: u32,
 ) -> f32 {
-    let local = Local(local as u32);
+    let local = LocalOrdinal(local as u32);
     if local.0 < placed.reader.local_end() {
         let ordinal = placed.ordinal(local);
         let score = points as f32;

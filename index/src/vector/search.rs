@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::byte_codes::{Bounds, ByteCodes};
@@ -511,7 +511,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
         let at = |n: u32| before + u64::from(n) * inside / u64::from(FILTERED_START_NODES);
         let ordinals =
             (0..FILTERED_START_NODES).filter_map(|n| filter.select(u32::try_from(at(n)).ok()?));
-        let locals = ordinals.filter_map(|ordinal| Some(Local(ordinal.checked_sub(base)?)));
+        let locals = ordinals.filter_map(|ordinal| Some(LocalOrdinal(ordinal.checked_sub(base)?)));
         places.extend(locals.filter_map(|local| Some(flat.position_of(local)? as u32)));
         places.retain(|&place| self.is_eligible(place));
     }
@@ -692,7 +692,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
 
     fn offer(
         &self,
-        local: Local,
+        local: LocalOrdinal,
         place: usize,
         prepared: &[f32],
         top: &mut Top,
@@ -710,10 +710,10 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
     /// Calls `f` with place and local of every vector that may be found, ascending.
     fn for_each_eligible(
         &self,
-        mut f: impl FnMut(usize, Local) -> Result<(), VectorError>,
+        mut f: impl FnMut(usize, LocalOrdinal) -> Result<(), VectorError>,
     ) -> Result<(), VectorError> {
         let flat = &self.placed.reader.flat;
-        let mut live = |place: usize, local: Local| {
+        let mut live = |place: usize, local: LocalOrdinal| {
             if self.placed.is_dead(local) {
                 Ok(())
             } else {
@@ -733,7 +733,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
                 .try_for_each(|(local, place)| live(place, local)),
             Some(filter) => filter
                 .range(self.placed.base.0..)
-                .map(|ordinal| Local(ordinal - self.placed.base.0))
+                .map(|ordinal| LocalOrdinal(ordinal - self.placed.base.0))
                 .take_while(|local| local.0 < flat.local_end())
                 .filter_map(|local| Some((flat.position_of(local)?, local)))
                 .try_for_each(|(place, local)| live(place, local)),
