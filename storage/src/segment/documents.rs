@@ -1,7 +1,7 @@
 //! Which run of chunks belongs to which document. `docs/format.md` has the bytes.
 
-use super::PartError;
-use crate::ids::{DocumentId, LocalOrdinal};
+use crate::error::PartError;
+use loci_types::ids::{DocumentId, LocalOrdinal};
 
 const ROW_LEN: usize = 16;
 

@@ -1,9 +1,9 @@
 //! A fixed-width row a chunk: what ranking and range arithmetic read instead of redb.
 //! `docs/format.md` has the bytes.
 
-use super::PartError;
-use crate::ids::LocalOrdinal;
-use crate::records::{ChunkRecord, ChunkType, ContentType, Level};
+use crate::error::PartError;
+use crate::rows::records::{ChunkRecord, ChunkType, ContentType, Level};
+use loci_types::ids::LocalOrdinal;
 
 const ROW_LEN: usize = 32;
 
