@@ -11,15 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 
-use crate::GraphError;
-use crate::adjacency::Adjacency;
-use crate::link::{EntityLink, link_filtered, link_parts_in_words, link_words, lookup_filtered};
-use crate::links::StoredLinks;
-use crate::mentions::MentionsReader;
-use crate::names::NamesReader;
-use crate::normalise::words;
-use crate::pagerank::Ranks;
-use crate::relations::{Edge, Evidence, RelationsReader};
+use crate::analysis::adjacency::Adjacency;
+use crate::analysis::pagerank::Ranks;
+use crate::analysis::stored_links::StoredLinks;
+use crate::error::GraphError;
+use crate::evidence::mentions::MentionsReader;
+use crate::evidence::relations::{Edge, Evidence, RelationsReader};
+use crate::linking::link::{
+    EntityLink, link_filtered, link_parts_in_words, link_words, lookup_filtered,
+};
+use crate::linking::names::NamesReader;
+use crate::linking::normalise::words;
 
 /// The graph sections of one segment.
 #[derive(Debug)]

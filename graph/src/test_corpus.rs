@@ -6,7 +6,7 @@ use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
-use crate::prerequisites::PREREQUISITE_FOR;
+use crate::walks::prerequisites::PREREQUISITE_FOR;
 use crate::{
     Adjacency, Direction, EdgeFilter, GraphReader, GraphSnapshot, MentionsBuilder, NamesBuilder,
     Ranks, RanksBuilder, RelationsBuilder, StoredLinks, adjacency, links,

@@ -11,9 +11,10 @@ use roaring::RoaringBitmap;
 
 use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
 use super::cursor::{TermCursor, phrase_occurrences};
+use super::items::{MatchedChunks, ScoringPart};
 use super::parse::{Clause, Node, Occur};
 use super::positions::field_number;
-use super::search::{MatchedChunks, ScoringPart, TextScratch, TextSearch, check, search_parts};
+use super::search::{TextScratch, TextSearch, check, search_parts};
 use super::{Field, Term, TextError, TextQuery, TextReader};
 use crate::analysis::{Analyzer, OwnedToken, is_unspaced, untagged};
 

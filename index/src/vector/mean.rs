@@ -15,7 +15,7 @@
 
 use super::codes::Rotation;
 use super::graph::GraphReader;
-use super::search::VectorReader;
+use super::reader::VectorReader;
 
 /// Codes of four bits whose sum fits a byte.
 const CODES_MAX: usize = 255 / 15;

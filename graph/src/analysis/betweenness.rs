@@ -12,7 +12,7 @@ use loci_storage::ConceptId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::network::{Network, numbered};
+use crate::analysis::network::{Network, numbered};
 
 /// The betweenness of all concepts, ascending by id: the sum, over all pairs of others, of the share of the
 /// shortest ways between them that lead over the concept. Directions, weights and parallel edges make no difference.

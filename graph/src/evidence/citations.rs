@@ -26,7 +26,7 @@ use std::ops::Range;
 use loci_storage::records::Intent;
 use loci_storage::{LocalOrdinal, Ordinal, SegmentReader, WorkId};
 
-use crate::GraphError;
+use crate::error::{GraphError, check_fault};
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "citations";
@@ -126,13 +126,8 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
             bytes,
         };
         layout.finish()?;
-        match reader.fault(chunk_count) {
-            None => Ok(reader),
-            Some(why) => Err(GraphError::Malformed {
-                section: SECTION,
-                why,
-            }),
-        }
+        check_fault(SECTION, reader.fault(chunk_count))?;
+        Ok(reader)
     }
 
     fn fault(&self, chunk_count: u32) -> Option<&'static str> {

@@ -18,8 +18,9 @@ use std::collections::{BTreeMap, VecDeque};
 use loci_storage::{ConceptId, Ordinal, ScoredChunk};
 use roaring::RoaringBitmap;
 
-use crate::links::{SnapshotLinks, WalkLinks};
+use crate::analysis::stored_links::WalkLinks;
 use crate::snapshot::GraphSnapshot;
+use crate::walks::links::SnapshotLinks;
 
 /// Links that a walk may be asked for.
 pub const STEPS_MAX: usize = 15;

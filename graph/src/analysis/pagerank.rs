@@ -14,8 +14,8 @@ use std::ops::Range;
 use loci_storage::ConceptId;
 use rayon::prelude::*;
 
-use crate::GraphError;
-use crate::network::{Network, numbered};
+use crate::analysis::network::{Network, numbered};
+use crate::error::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend};
 
 const SECTION: &str = "ranks";

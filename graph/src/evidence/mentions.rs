@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use loci_storage::{ConceptId, LocalOrdinal};
 
-use crate::GraphError;
+use crate::error::{GraphError, check_fault};
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "mentions";
@@ -121,13 +121,8 @@ impl<B: AsRef<[u8]>> MentionsReader<B> {
             bytes,
         };
         layout.finish()?;
-        match reader.fault(chunk_count) {
-            None => Ok(reader),
-            Some(why) => Err(GraphError::Malformed {
-                section: SECTION,
-                why,
-            }),
-        }
+        check_fault(SECTION, reader.fault(chunk_count))?;
+        Ok(reader)
     }
 
     fn fault(&self, chunk_count: u32) -> Option<&'static str> {

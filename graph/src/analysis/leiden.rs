@@ -12,7 +12,7 @@ use loci_storage::ConceptId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::network::{Network, numbered};
+use crate::analysis::network::{Network, numbered};
 
 /// How communities are sought.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -146,8 +146,8 @@ fn with_edges<'a, B: AsRef<[u8]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prerequisites::PREREQUISITE_FOR;
     use crate::test_corpus::{any_corpus, any_cuts, any_edge_filter};
+    use crate::walks::prerequisites::PREREQUISITE_FOR;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 

@@ -32,8 +32,8 @@ use fst::raw::{CompiledAddr, Fst, Output};
 use fst::{Automaton, IntoStreamer, Streamer};
 use loci_storage::ConceptId;
 
-use crate::GraphError;
-use crate::normalise::{Word, is_stop_word, singular, words};
+use crate::error::GraphError;
+use crate::linking::normalise::{Word, is_stop_word, singular, words};
 use crate::u32_slice::{Layout, U32Slice, count, extend};
 
 const SECTION: &str = "names";

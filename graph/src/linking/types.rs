@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::normalise::{normalise, singular};
+use crate::linking::normalise::{normalise, singular};
 
 /// What types become that are like none of the kept ones.
 pub const OTHER: &str = "OTHER";

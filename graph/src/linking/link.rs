@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use loci_storage::ConceptId;
 
-use crate::names::{NameEntry, NamesReader};
-use crate::normalise::{Word, is_stop_word, singular, words};
+use crate::linking::names::{NameEntry, NamesReader};
+use crate::linking::normalise::{Word, is_stop_word, singular, words};
 
 /// How a text names a concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

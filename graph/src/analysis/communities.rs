@@ -25,8 +25,8 @@ use std::ops::Range;
 use loci_storage::ConceptId;
 use loci_storage::staging::content_hash;
 
-use crate::GraphError;
-use crate::leiden::Communities;
+use crate::analysis::leiden::Communities;
+use crate::error::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "communities";

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use loci_storage::{ConceptId, Ordinal, ScoredChunk};
 use roaring::RoaringBitmap;
 
-use crate::adjacency::Adjacency;
+use crate::analysis::adjacency::Adjacency;
 use crate::snapshot::{EdgeFilter, GraphSnapshot};
 
 /// Hops that a traversal may be asked for.

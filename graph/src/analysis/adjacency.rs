@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use loci_storage::{ConceptId, SegmentId};
 
-use crate::GraphError;
+use crate::error::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "adjacency";
