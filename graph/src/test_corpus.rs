@@ -32,6 +32,29 @@ struct Document {
     edges: Vec<(u32, u32, bool, u32)>,
 }
 
+/// The snapshot of one segment with these mentions and relations, without an analysis.
+pub(crate) fn with_one_segment<R>(
+    mentions: MentionsBuilder,
+    relations: RelationsBuilder,
+    chunk_count: u32,
+    read: impl FnOnce(GraphSnapshot<'_, Vec<u8>>) -> R,
+) -> R {
+    let names = NamesBuilder::default().finish();
+    let reader = GraphReader::open(names, mentions.finish(), relations.finish(), chunk_count);
+    let segments = [SegmentReader {
+        base: Ordinal(0),
+        chunk_count,
+        dead: &RoaringBitmap::new(),
+        reader: &reader.unwrap(),
+    }];
+    read(GraphSnapshot {
+        segments: &segments,
+        ranks: None,
+        adjacency: None,
+        links: None,
+    })
+}
+
 pub(crate) fn any_corpus() -> impl Strategy<Value = Corpus> {
     let mention = (0..CONCEPTS, 0..CHUNKS_PER_DOCUMENT, 1u32..3);
     let edge = (

@@ -21,13 +21,12 @@ use std::ops::Range;
 
 use loci_storage::{ConceptId, SegmentId};
 
-use crate::error::GraphError;
+use crate::analysis::segment_list::{self, SEGMENT_WORDS};
+use crate::error::{GraphError, check_fault};
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "adjacency";
 const VERSION: u32 = 1;
-/// Words of a segment.
-const SEGMENT_WORDS: usize = 4;
 
 /// The bytes of the section: the ends of `edges` as neighbours of each other.
 ///
@@ -86,7 +85,7 @@ pub fn adjacency(
     ];
     extend(&mut bytes, header);
     for (id, dead) in segments {
-        extend(&mut bytes, [id.0 as u32, (id.0 >> 32) as u32, *dead, 0]);
+        extend(&mut bytes, segment_list::encode(*id, *dead, 0));
     }
     extend(&mut bytes, starts(row_lens));
     extend(&mut bytes, neighbours);
@@ -114,29 +113,20 @@ impl<B: AsRef<[u8]>> Adjacency<B> {
             bytes,
         };
         layout.finish()?;
-        if !adjacency
-            .words(&adjacency.starts)
-            .are_row_starts(arcs as usize)
-        {
-            return Err(GraphError::Malformed {
-                section: SECTION,
-                why: "starts do not ascend to the length of their array",
-            });
-        }
+        let starts = adjacency.words(&adjacency.starts);
+        let fault = (!starts.are_row_starts(arcs as usize))
+            .then_some("starts do not ascend to the length of their array");
+        check_fault(SECTION, fault)?;
         Ok(adjacency)
     }
 
     /// Whether it says what these segments, with as many dead chunks, say together.
     pub fn covers(&self, segments: impl ExactSizeIterator<Item = (SegmentId, u64)>) -> bool {
         let known = self.words(&self.segments);
-        let is_known = |(id, dead): (SegmentId, u64)| {
-            (0..known.len() / SEGMENT_WORDS).any(|at| {
-                let word = |i: usize| u64::from(known.get(at * SEGMENT_WORDS + i).unwrap_or(0));
-                word(0) | word(1) << 32 == id.0 && word(2) == dead
-            })
-        };
+        let listed = || (0..segment_list::len(known)).map(|at| segment_list::get(known, at));
         let mut segments = segments;
-        segments.len() == known.len() / SEGMENT_WORDS && segments.all(is_known)
+        segments.len() == segment_list::len(known)
+            && segments.all(|(id, dead)| listed().any(|of| (of.0, of.1) == (id, dead)))
     }
 
     /// The neighbours of a concept, by falling rank, then id.

@@ -6,4 +6,5 @@ pub mod communities;
 pub mod leiden;
 mod network;
 pub mod pagerank;
+pub(crate) mod segment_list;
 pub(crate) mod stored_links;

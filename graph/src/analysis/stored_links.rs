@@ -29,13 +29,12 @@ use std::ops::Range;
 
 use loci_storage::{ConceptId, Ordinal, SegmentId};
 
+use crate::analysis::segment_list::{self, SEGMENT_WORDS};
 use crate::error::{GraphError, check_fault};
 use crate::u32_slice::{Layout, U32Slice};
 
 const SECTION: &str = "links";
 pub(crate) const VERSION: u32 = 1;
-/// Words of a segment.
-const SEGMENT_WORDS: usize = 4;
 
 /// The steps that a walk can take.
 pub(crate) trait WalkLinks {
@@ -136,11 +135,9 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
     ) -> bool {
         let known = self.words(&self.segments);
         let mut segments = segments.enumerate();
-        segments.len() == known.len() / SEGMENT_WORDS
+        segments.len() == segment_list::len(known)
             && segments.all(|(at, (id, dead, base))| {
-                let word = |i: usize| u64::from(known.get(at * SEGMENT_WORDS + i).unwrap_or(0));
-                let same_id = word(0) | word(1) << 32 == id.0;
-                same_id && word(2) == dead && word(3) == u64::from(base.0)
+                segment_list::get(known, at) == (id, dead, u64::from(base.0))
             })
     }
 

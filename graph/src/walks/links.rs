@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use loci_storage::{ConceptId, Ordinal, SegmentId};
 
+use crate::analysis::segment_list;
 #[cfg(doc)]
 use crate::analysis::stored_links::StoredLinks;
 use crate::analysis::stored_links::{VERSION, WalkLinks};
@@ -201,10 +202,7 @@ pub fn links<B: AsRef<[u8]>>(
     ];
     extend(&mut bytes, header);
     for (id, dead, base) in segments {
-        extend(
-            &mut bytes,
-            [id.0 as u32, (id.0 >> 32) as u32, *dead, base.0],
-        );
+        extend(&mut bytes, segment_list::encode(*id, *dead, base.0));
     }
     extend(&mut bytes, rarities.iter().map(|rarity| rarity.to_bits()));
     extend(&mut bytes, starts(rows.iter().map(Vec::len)));

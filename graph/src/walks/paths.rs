@@ -146,8 +146,9 @@ fn with_edges<'a, B: AsRef<[u8]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_corpus::{any_corpus, any_cuts, any_edge_filter};
+    use crate::test_corpus::{any_corpus, any_cuts, any_edge_filter, with_one_segment};
     use crate::walks::prerequisites::PREREQUISITE_FOR;
+    use crate::{MentionsBuilder, RelationsBuilder};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -194,39 +195,23 @@ mod tests {
 
     #[test]
     fn visited_limit_is_reported() {
-        let mut relations = crate::RelationsBuilder::default();
+        let mut relations = RelationsBuilder::default();
         for at in 0..9 {
             let (source, target) = (ConceptId(at), ConceptId(at + 1));
             relations.push(source, target, PREREQUISITE_FOR, 1.0, &[]);
         }
-        let (names, mentions) = (
-            crate::NamesBuilder::default().finish(),
-            crate::MentionsBuilder::default().finish(),
-        );
-        let reader = crate::GraphReader::open(names, mentions, relations.finish(), 0).unwrap();
-        let dead = roaring::RoaringBitmap::new();
-        let segments = [loci_storage::SegmentReader {
-            base: loci_storage::Ordinal(0),
-            chunk_count: 0,
-            dead: &dead,
-            reader: &reader,
-        }];
-        let snapshot = GraphSnapshot {
-            segments: &segments,
-            ranks: None,
-            adjacency: None,
-            links: None,
-        };
-        let ask = |max| {
-            shortest_path(
-                snapshot,
-                ConceptId(0),
-                ConceptId(9),
-                EdgeFilter::default(),
-                max,
-            )
-        };
-        assert_eq!(ask(4), PathOutcome::LimitReached);
-        assert!(matches!(ask(20), PathOutcome::Path(path) if path.edges.len() == 9));
+        with_one_segment(MentionsBuilder::default(), relations, 0, |snapshot| {
+            let ask = |max| {
+                shortest_path(
+                    snapshot,
+                    ConceptId(0),
+                    ConceptId(9),
+                    EdgeFilter::default(),
+                    max,
+                )
+            };
+            assert_eq!(ask(4), PathOutcome::LimitReached);
+            assert!(matches!(ask(20), PathOutcome::Path(path) if path.edges.len() == 9));
+        });
     }
 }

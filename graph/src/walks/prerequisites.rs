@@ -160,11 +160,10 @@ impl<'n> CycleSearch<'n> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_corpus::{any_corpus, any_cuts};
-    use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
+    use crate::test_corpus::{any_corpus, any_cuts, with_one_segment};
+    use crate::{MentionsBuilder, RelationsBuilder};
+    use loci_storage::LocalOrdinal;
     use proptest::prelude::*;
-    use roaring::RoaringBitmap;
 
     fn run_prerequisites(
         edges: &[(u32, u32)],
@@ -188,28 +187,9 @@ mod tests {
             1.0,
             &[LocalOrdinal(0)],
         );
-        let (names, mentions) = (
-            NamesBuilder::default().finish(),
-            MentionsBuilder::default().finish(),
-        );
-        let reader = GraphReader::open(names, mentions, relations.finish(), 1).unwrap();
-        let dead = RoaringBitmap::new();
-        let segments = [SegmentReader {
-            base: Ordinal(0),
-            chunk_count: 1,
-            dead: &dead,
-            reader: &reader,
-        }];
-        let found = prerequisites(
-            GraphSnapshot {
-                segments: &segments,
-                ranks: None,
-                adjacency: None,
-                links: None,
-            },
-            ConceptId(concept),
-            limit,
-        );
+        let found = with_one_segment(MentionsBuilder::default(), relations, 1, |snapshot| {
+            prerequisites(snapshot, ConceptId(concept), limit)
+        });
         let plain = |concepts: Vec<ConceptId>| concepts.into_iter().map(|id| id.0).collect();
         (
             plain(found.order),

@@ -614,9 +614,9 @@ fn top_chunks(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts};
-    use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{LocalOrdinal, SegmentReader};
+    use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts, with_one_segment};
+    use crate::{MentionsBuilder, RelationsBuilder};
+    use loci_storage::LocalOrdinal;
     use proptest::prelude::*;
 
     /// Plainly right: chances as maps, every link looked at in every round.
@@ -768,31 +768,18 @@ mod tests {
             mentions.push(id, LocalOrdinal(0), 1);
             relations.push(id, ConceptId(u32::MAX), "is", 1.0, &[LocalOrdinal(0)]);
         }
-        let names = NamesBuilder::default().finish();
-        let reader = GraphReader::open(names, mentions.finish(), relations.finish(), 1).unwrap();
-        let dead = RoaringBitmap::new();
-        let segments = [SegmentReader {
-            base: Ordinal(0),
-            chunk_count: 1,
-            dead: &dead,
-            reader: &reader,
-        }];
-        let snapshot = GraphSnapshot {
-            segments: &segments,
-            ranks: None,
-            adjacency: None,
-            links: None,
-        };
         let seeds = ids.map(|id| (ConceptId(id), 1.0));
-        for reach in [WalkBound::Steps(5), WalkBound::Residual(1e-3)] {
-            let options = RandomWalkOptions {
-                bound: reach,
-                relation_probability: 0.5,
-                ..RandomWalkOptions::default()
-            };
-            let found = random_walk(snapshot, &seeds, options, None, 5);
-            assert_eq!(found.chunks.len(), 1);
-        }
+        with_one_segment(mentions, relations, 1, |snapshot| {
+            for reach in [WalkBound::Steps(5), WalkBound::Residual(1e-3)] {
+                let options = RandomWalkOptions {
+                    bound: reach,
+                    relation_probability: 0.5,
+                    ..RandomWalkOptions::default()
+                };
+                let found = random_walk(snapshot, &seeds, options, None, 5);
+                assert_eq!(found.chunks.len(), 1);
+            }
+        });
     }
 
     proptest! {
