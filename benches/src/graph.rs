@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{ConceptId, Local, Ordinal, SegmentId, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentId, SegmentReader};
 use locidb::graph::{
     Adjacency, Communities, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
     NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
@@ -363,7 +363,7 @@ const ANALYSIS: &str = "analysis";
 fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
     let mut mentions = MentionsBuilder::default();
     for &(entity, chunk) in &given.mentions {
-        mentions.push(ConceptId(entity), Local(chunk), 1);
+        mentions.push(ConceptId(entity), LocalOrdinal(chunk), 1);
     }
     let mut relations = RelationsBuilder::default();
     for &(source, target, weight) in &given.relations {

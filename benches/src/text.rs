@@ -15,7 +15,7 @@ use loci_index::text::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
@@ -164,7 +164,7 @@ fn build(folder: &Folder, file: &Path) -> Result<Value, BenchError> {
     let mut analyzer = Analyzer::new();
     let mut text = TextBuilder::new();
     for (local, chunk) in (0..).zip(&folder.chunks) {
-        text.push_texts(Local(local), &mut analyzer, texts(chunk), |_, _| {})?;
+        text.push_texts(LocalOrdinal(local), &mut analyzer, texts(chunk), |_, _| {})?;
     }
     let bytes = text.finish();
     let index_bytes = bytes.len();

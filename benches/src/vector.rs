@@ -14,7 +14,7 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value, json};
 
@@ -135,7 +135,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     let watch = Stopwatch::start();
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
-        flat.push(Local(local), vector)?;
+        flat.push(LocalOrdinal(local), vector)?;
     }
     let of_graph = Stopwatch::start();
     let graph = pool
@@ -276,7 +276,7 @@ impl<'a> Case<'a> {
 fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Value, BenchError> {
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
-        flat.push(Local(local), vector)?;
+        flat.push(LocalOrdinal(local), vector)?;
     }
     let reader = VectorReader::new(flat.finish(), None)?;
     let placed = [SegmentReader {

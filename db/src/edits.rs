@@ -7,14 +7,20 @@ use loci_graph::normalise;
 use loci_storage::keys;
 use loci_storage::records::{ConceptEditRecord, ConceptRecord};
 use loci_storage::rows::{encode, missing};
-use loci_storage::{ConceptId, DocumentId, DocumentKey, EditId, Rows, Staging, StoreError, Table};
+use loci_storage::{
+    ConceptEditId, ConceptId, DocumentId, DocumentKey, Rows, Staging, StoreError, Table,
+};
 
 use crate::contributions;
 use crate::error::Error;
 use crate::transaction::now_ms;
 
 /// Has what all documents say of `from` count as said of `into`.
-pub(crate) fn merge(staging: &mut Staging<'_>, from: &str, into: &str) -> Result<EditId, Error> {
+pub(crate) fn merge(
+    staging: &mut Staging<'_>,
+    from: &str,
+    into: &str,
+) -> Result<ConceptEditId, Error> {
     let from = find_mentioned_concept(staging.rows(), from)?;
     record_edit(staging, from, into, Vec::new())
 }
@@ -25,7 +31,7 @@ pub(crate) fn split(
     name: &str,
     documents: &[DocumentKey],
     into: &str,
-) -> Result<EditId, Error> {
+) -> Result<ConceptEditId, Error> {
     let from = find_mentioned_concept(staging.rows(), name)?;
     let mut ids = Vec::with_capacity(documents.len());
     for key in documents {
@@ -47,7 +53,7 @@ pub(crate) fn split(
 }
 
 /// Undoes a merge or split; `false` when there is none, or it was undone.
-pub(crate) fn undo(staging: &mut Staging<'_>, id: EditId) -> Result<bool, Error> {
+pub(crate) fn undo(staging: &mut Staging<'_>, id: ConceptEditId) -> Result<bool, Error> {
     let Some(record) = staging.rows().concept_edit(id)? else {
         return Ok(false);
     };
@@ -88,7 +94,7 @@ fn record_edit(
     from: ConceptId,
     into: &str,
     documents: Vec<u64>,
-) -> Result<EditId, Error> {
+) -> Result<ConceptEditId, Error> {
     let normalised = normalise(into);
     if normalised.is_empty() {
         return Err(

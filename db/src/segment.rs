@@ -24,7 +24,7 @@ use loci_storage::segment::{DocumentRun, Layer, PartBuilder, PartKind, Section, 
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::indexed_title;
 use loci_storage::{
-    ConceptId, DocumentId, Local, Rows, SegmentReader, SpaceId, StoreError, Table, keys,
+    ConceptId, DocumentId, LocalOrdinal, Rows, SegmentReader, SpaceId, StoreError, Table, keys,
 };
 use parking_lot::Mutex;
 
@@ -130,7 +130,7 @@ impl<'a> GraphSource<'a> {
             return;
         };
         let old = self.layers[layer as usize].reader.flat();
-        let local = Local(run.first.0 + at);
+        let local = LocalOrdinal(run.first.0 + at);
         let Some((new, place)) = builder.len().checked_sub(1).zip(old.position_of(local)) else {
             return;
         };
@@ -170,14 +170,14 @@ struct SourceSegment<'a> {
 #[derive(Clone, Copy)]
 struct SourceDocument<'a> {
     vectors: Option<[&'a VectorReader<Section>; 2]>,
-    first: Local,
+    first: LocalOrdinal,
 }
 
 impl<'a> SourceDocument<'a> {
     /// The vector of the chunk at `place`.
     fn vector(&self, layer: Layer, place: u32) -> Option<Cow<'a, [f32]>> {
         let flat = self.vectors?[layer as usize].flat();
-        flat.vector(Local(self.first.0 + place))
+        flat.vector(LocalOrdinal(self.first.0 + place))
     }
 }
 
@@ -335,7 +335,7 @@ impl<'a> SegmentWriter<'a> {
     fn push_text(
         &mut self,
         document: &SegmentDocument,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         chunk: &ChunkRecord,
         is_embedded: bool,
@@ -378,7 +378,8 @@ impl<'a> SegmentWriter<'a> {
                 is_claim: citation.claim,
                 confidence: citation.confidence,
             };
-            self.citations.push(Local(document.first.0 + place), cites);
+            self.citations
+                .push(LocalOrdinal(document.first.0 + place), cites);
         }
         let contributions = DocumentContributions::load(rows, document.id)?;
         let contribution = contributions.with_concept_edits(rows, document.id)?;
@@ -401,16 +402,16 @@ impl<'a> SegmentWriter<'a> {
             }
             for &(place, count) in &contribution.mentions {
                 self.mentions
-                    .push(id, Local(document.first.0 + place), count);
+                    .push(id, LocalOrdinal(document.first.0 + place), count);
             }
         }
         for (key, contributions) in &contribution.relations {
             let (source, target, kind) = keys::parse_relation(key)
                 .ok_or_else(|| missing(Table::RelationContributions, key))?;
-            let evidence: Vec<Local> = contributions
+            let evidence: Vec<LocalOrdinal> = contributions
                 .chunks
                 .iter()
-                .map(|place| Local(document.first.0 + place))
+                .map(|place| LocalOrdinal(document.first.0 + place))
                 .collect();
             let weight = (contributions.weight_micro as f64 / 1e6) as f32;
             self.relations.push(source, target, kind, weight, &evidence);
@@ -439,7 +440,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
         };
         let positions = sibling_positions(&document.chunks);
         for ((place, chunk), position) in (0u32..).zip(&document.chunks).zip(positions) {
-            let local = Local(document.first.0 + place);
+            let local = LocalOrdinal(document.first.0 + place);
             let layer = chunk_layer(place, chunk);
             self.languages[layer as usize].add(language.into(), 1);
             push_facets(&mut self.facets, local, &document.record, chunk, position);
@@ -553,7 +554,7 @@ impl<'a> VectorWriter<'a> {
     pub(crate) fn push(
         &mut self,
         rows: &dyn Rows,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         chunk: &ChunkRecord,
         terms: &[String],
@@ -573,7 +574,7 @@ impl<'a> VectorWriter<'a> {
     /// Takes the vector that a chunk has in the segment that is replaced, if it has one.
     fn copy(
         &mut self,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         vector: Option<Cow<'_, [f32]>>,
     ) -> Result<(), StoreError> {
@@ -591,7 +592,7 @@ impl<'a> VectorWriter<'a> {
         document: DocumentId,
         place: u32,
         layer: Layer,
-        local: Local,
+        local: LocalOrdinal,
     ) {
         let builder = &self.layers[layer as usize];
         if let Some(graph_source) = self

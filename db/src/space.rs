@@ -13,7 +13,7 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::{ManifestEdit, indexed_text};
-use loci_storage::{Local, Rows, StoreError, Table, keys};
+use loci_storage::{LocalOrdinal, Rows, StoreError, Table, keys};
 use parking_lot::Mutex;
 
 use crate::corpus::Corpus;
@@ -243,7 +243,13 @@ pub(crate) fn build_segment_vectors(
             let layer = chunk_layer(place, chunk);
             if is_embedded(document.embed, layer) {
                 let terms = analyzer.terms(&indexed_text(&document, chunk));
-                writer.push(rows, Local(run.first.0 + place), layer, chunk, &terms)?;
+                writer.push(
+                    rows,
+                    LocalOrdinal(run.first.0 + place),
+                    layer,
+                    chunk,
+                    &terms,
+                )?;
             }
         }
     }

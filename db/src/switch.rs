@@ -19,8 +19,8 @@ use loci_storage::segment::{Layer, PartBuilder, PartKind, SectionId};
 use loci_storage::snapshot::{OpenSegment, OpenSpace};
 use loci_storage::staging::{ManifestEdit, indexed_text};
 use loci_storage::{
-    DocumentId, Durability, Local, NewPart, Rows, SegmentId, SpaceId, Staging, StoreError, Table,
-    keys,
+    DocumentId, Durability, LocalOrdinal, NewPart, Rows, SegmentId, SpaceId, Staging, StoreError,
+    Table, keys,
 };
 
 use serde_json::Value;
@@ -335,7 +335,7 @@ fn lacks_stored_vectors(
             continue;
         };
         for (place, chunk) in (0u32..).zip(&view.rows().chunks(id)?) {
-            if there.contains(&Local(run.first.0 + place))
+            if there.contains(&LocalOrdinal(run.first.0 + place))
                 || !is_embedded(document.embed, chunk_layer(place, chunk))
             {
                 continue;

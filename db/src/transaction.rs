@@ -10,7 +10,8 @@ use loci_storage::records::{
 use loci_storage::rows::encode;
 use loci_storage::staging::DocumentRows;
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId, Staging, StoreError, Table, keys,
+    ChunkKey, ConceptEditId, DocumentId, DocumentKey, ItemId, ResponseId, Staging, StoreError,
+    Table, keys,
 };
 
 use crate::chunk_offsets;
@@ -216,7 +217,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// [`Error::NotFound`] when no document speaks of `from`; [`StoreError::Invalid`] when both are the same, or
     /// `from` has parts of `into` that were split off or merged: undo that instead.
-    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<EditId, Error> {
+    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<ConceptEditId, Error> {
         self.run_step(|staging| edits::merge(staging, from, into))
     }
 
@@ -230,13 +231,13 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         name: &str,
         documents: &[DocumentKey],
         into: &str,
-    ) -> Result<EditId, Error> {
+    ) -> Result<ConceptEditId, Error> {
         self.run_step(|staging| edits::split(staging, name, documents, into))
     }
 
     /// Undoes a merge or split, whatever was merged or split since; `false` when there is none with this id, or
     /// it was undone. What they did is otherwise kept: [`crate::View::concept_edits`] lists them.
-    pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, Error> {
+    pub fn undo_concept_edit(&mut self, id: ConceptEditId) -> Result<bool, Error> {
         self.run_step(|staging| edits::undo(staging, id))
     }
 

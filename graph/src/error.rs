@@ -33,3 +33,14 @@ pub enum GraphError {
         why: &'static str,
     },
 }
+
+/// An error where the check of a section found a fault.
+pub(crate) fn check_fault(
+    section: &'static str,
+    fault: Option<&'static str>,
+) -> Result<(), GraphError> {
+    match fault {
+        None => Ok(()),
+        Some(why) => Err(GraphError::Malformed { section, why }),
+    }
+}

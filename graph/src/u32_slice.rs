@@ -8,7 +8,7 @@ use std::iter::Copied;
 use std::ops::{Range, RangeInclusive};
 use std::slice;
 
-use crate::GraphError;
+use crate::error::GraphError;
 
 /// Bytes of a word.
 const WIDTH: usize = 4;

@@ -18,7 +18,7 @@ use std::ops::Range;
 use loci_graph::{EntityLink, GraphSnapshot, MatchKind};
 use loci_index::vector::{MeanCosine, VectorReader};
 use loci_storage::segment::{Layer, Section};
-use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 
 use crate::view::ReadView;
 
@@ -121,7 +121,9 @@ impl<'v> ChunkVectors<'v> {
             let after = segments.partition_point(|placed| placed.base <= chunk);
             let placed = segments.get(after.checked_sub(1)?)?;
             let vectors = placed.reader;
-            let place = vectors.flat().position_of(Local(chunk.0 - placed.base.0))?;
+            let place = vectors
+                .flat()
+                .position_of(LocalOrdinal(chunk.0 - placed.base.0))?;
             Some(VectorRow {
                 vectors,
                 index: place,

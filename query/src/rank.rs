@@ -190,7 +190,7 @@ pub(crate) fn sort(hits: &mut [Fused]) {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::Local;
+    use loci_storage::LocalOrdinal;
     use loci_storage::Ordinal;
     use loci_storage::records::{ContentType, Level};
     use proptest::prelude::*;
@@ -227,7 +227,7 @@ mod tests {
     fn row(confidence: f32, citation_count: u32, token_count: u32) -> SkeletonRow {
         SkeletonRow {
             parent: None,
-            subtree_end: Local(1),
+            subtree_end: LocalOrdinal(1),
             document: 0,
             level: Level::Paragraph,
             chunk_type: ChunkType::Other,

@@ -20,69 +20,38 @@
 //! | look for damage | [`check`] |
 //! | see what takes room | [`usage`] |
 
-pub mod backup;
-pub mod build;
-pub mod check;
 mod commit;
-pub mod concept_edits;
-mod database_file;
-mod dir;
-pub mod disk;
-mod envelope;
+mod database;
 mod error;
-pub mod export;
 pub mod failpoint;
-mod generations;
-mod group;
-mod items;
-pub mod keys;
+mod files;
 pub mod limits;
-mod lock;
-mod lock_holders;
+mod maintenance;
 mod map;
-pub mod metadata;
-mod overlay;
-mod pages;
-mod parts;
-pub mod permissions;
+mod progress;
 mod publish;
-#[cfg(test)]
-mod publish_tests;
-pub mod records;
-mod repair;
-mod retrievals;
-mod rewrite;
 pub mod rows;
-mod schema;
+mod section;
 pub mod segment;
-pub mod segment_reader;
 pub mod snapshot;
-mod staged;
 pub mod staging;
 pub mod store;
-mod sync;
-mod tables;
-mod unfinished;
-pub mod upgrade;
-pub mod usage;
-mod verify;
 
-pub use commit::Durability;
-pub use concept_edits::ResolvedConcept;
-pub use disk::{Disk, OsDisk};
-pub use error::StoreError;
-pub use keys::{ChunkKey, DocumentKey};
+pub use commit::host::Durability;
+pub use error::{FolderOperation, StoreError};
+pub use files::disk::{Disk, OsDisk};
+pub use files::{disk, permissions};
 pub use loci_types::ids::{
-    self, ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId,
-    WorkId,
+    self, ConceptEditId, ConceptId, DocumentId, ItemId, LocalOrdinal, Ordinal, ResponseId,
+    SegmentId, SpaceId, WorkId,
 };
+pub use maintenance::{backup, check, export, upgrade, usage};
 pub use map::ever_lost as ever_lost_pages;
-pub use parts::NewPart;
-pub use repair::{DerivedIndex, LostIndex};
-pub use rows::Rows;
-pub use segment_reader::{ScoredChunk, SegmentReader};
-pub use snapshot::Snapshot;
+pub use rows::concept_aliases::ResolvedConcept;
+pub use rows::keys::{ChunkKey, DocumentKey};
+pub use rows::tables::Table;
+pub use rows::{Rows, keys, metadata, records};
+pub use segment::{NewPart, ScoredChunk, SegmentReader, build};
+pub use snapshot::{DerivedIndex, LostIndex, Snapshot};
 pub use staging::Staging;
 pub use store::{IndexFactory, Store, StoreOptions};
-pub use tables::Table;
-pub use unfinished::FolderOperation;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use locidb::query::QueryError;
-use locidb::storage::{DocumentKey, Durability, EditId, StoreError};
+use locidb::storage::{ConceptEditId, DocumentKey, Durability, StoreError};
 use locidb::{
     Database, DatabaseSnapshot, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation,
     NoProgress, Options, WriteTransaction,
@@ -555,7 +555,7 @@ enum Step {
     Patch(DocumentKey, Change),
     Graph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
     Edit(Edit),
-    Undo(EditId),
+    Undo(ConceptEditId),
 }
 
 /// What a writer of `changes` does to a store that shows `model`.
@@ -575,7 +575,9 @@ fn steps(model: &Model, changes: &[Change]) -> Vec<Step> {
                 Some(Step::Graph(key(), concepts, relations))
             }
             Change::Move { .. } => state.edit_of(change).map(Step::Edit),
-            Change::Undo { .. } => state.undone_by(change).map(|id| Step::Undo(EditId(id))),
+            Change::Undo { .. } => state
+                .undone_by(change)
+                .map(|id| Step::Undo(ConceptEditId(id))),
         });
         state = state.after(&[*change]);
     }

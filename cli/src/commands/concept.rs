@@ -1,6 +1,6 @@
 //! `loci concept`: what the store knows of a concept; merges and splits by hand.
 
-use locidb::storage::{DocumentKey, EditId};
+use locidb::storage::{ConceptEditId, DocumentKey};
 use locidb::{ConceptEdit, Database};
 use serde_json::json;
 
@@ -87,7 +87,7 @@ fn relations(relations: &[ShownRelation], out: &Printer) -> anyhow::Result<()> {
     out.table(&["source", "relation", "target"], &rows)
 }
 
-fn print_edit(edit: EditId, out: &Printer) -> anyhow::Result<CommandStatus> {
+fn print_edit(edit: ConceptEditId, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&json!({ "edit": edit.0 }))?
     } else {
@@ -97,7 +97,7 @@ fn print_edit(edit: EditId, out: &Printer) -> anyhow::Result<CommandStatus> {
 }
 
 fn undo(database: &Database, id: u64, out: &Printer) -> anyhow::Result<CommandStatus> {
-    if !database.write(move |tx| tx.undo_concept_edit(EditId(id)))? {
+    if !database.write(move |tx| tx.undo_concept_edit(ConceptEditId(id)))? {
         note!("loci: no merge or split {id}, or it was undone: --edits lists them");
         return Ok(CommandStatus::Wrong);
     }

@@ -55,6 +55,7 @@ mod build;
 mod cursor;
 mod dictionary;
 mod highlight;
+mod items;
 pub mod length;
 mod matching;
 mod maxscore;
@@ -64,7 +65,9 @@ mod positions;
 mod read;
 mod runs;
 mod search;
+mod segment_search;
 mod select;
+mod weights;
 
 pub use bm25::{Bm25, Scorer, Statistics};
 pub use build::{FieldWeights, TextBuilder, UNIFORM_WEIGHTS};
@@ -74,7 +77,8 @@ pub use merge::{MergeInput, REMOVED_LOCAL, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
 pub use runs::longest_word_runs;
-pub use search::{TextScratch, TextSearch, search, statistics, weights, weights_with_scratch};
+pub use search::{TextScratch, TextSearch, search, weights, weights_with_scratch};
+pub use weights::statistics;
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
 pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;

@@ -171,7 +171,7 @@ impl<'r, 't, B: AsRef<[u8]>> TextCursors<'r, 't, B> {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::Local;
+    use loci_storage::LocalOrdinal;
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -210,7 +210,7 @@ mod tests {
             let readers = [&chunks[..cut], &chunks[cut..]].map(|chunks| {
                 let mut builder = TextBuilder::new();
                 for (local, chunk) in (0..).zip(chunks) {
-                    builder.push(Local(local), chunk).unwrap();
+                    builder.push(LocalOrdinal(local), chunk).unwrap();
                 }
                 TextReader::new(builder.finish()).unwrap()
             });

@@ -38,7 +38,10 @@ mod graph;
 mod mean;
 mod metric;
 mod plan;
+mod query;
+mod reader;
 mod search;
+mod segment_search;
 
 pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
@@ -46,7 +49,9 @@ pub use graph::{Effort, GraphOptions, REMOVED_NODE};
 pub use mean::MeanCosine;
 pub use metric::Metric;
 pub use plan::SearchStrategy;
-pub use search::{SegmentSearchStats, VectorQuery, VectorReader, VectorScratch, search};
+pub use query::{SegmentSearchStats, VectorQuery, VectorScratch};
+pub use reader::VectorReader;
+pub use search::search;
 
 /// The instruction set that walks use on this machine.
 pub fn instruction_set() -> &'static str {
