@@ -1,11 +1,11 @@
 //! What the store publishes after each commit: the indexes of a snapshot, and the projection of
 //! its vector space.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use loci_query::ReadView;
-use loci_query::view::CheckedSegment;
+use loci_query::view::{CheckedSegment, QuestionEmbedder};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::segment::{PartBuilder, SectionId};
 use loci_storage::snapshot::{OpenSegment, Snapshot};
@@ -16,7 +16,7 @@ use crate::edits::{self, ConceptEdit};
 use crate::error::Error;
 use crate::external_model::{ExternalModel, ModelRegistry};
 use crate::segment::{AnalyzerPool, GraphSource, MergeSources, SegmentWriter, VectorSource};
-use crate::settings;
+use crate::settings::{self, Settings};
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
@@ -26,6 +26,8 @@ pub struct DatabaseSnapshot {
     pub(crate) projector: Option<Arc<Projector>>,
     /// The model from outside that the space was made with, where it was handed to the database.
     pub(crate) external_model: Option<ExternalModel>,
+    /// The settings among its rows, once they were read.
+    settings: OnceLock<Settings>,
 }
 
 impl DatabaseSnapshot {
@@ -37,6 +39,17 @@ impl DatabaseSnapshot {
     /// Rows, manifest and segments.
     pub fn snapshot(&self) -> &Snapshot {
         self.read_view.snapshot()
+    }
+
+    /// The settings of the store. They are read once.
+    pub(crate) fn settings(&self) -> Result<&Settings, StoreError> {
+        match self.settings.get() {
+            Some(settings) => Ok(settings),
+            None => {
+                let settings = settings::read(self.rows())?;
+                Ok(self.settings.get_or_init(|| settings))
+            }
+        }
     }
 
     /// Merges and splits of concepts by hand that were not undone, oldest first.
@@ -108,7 +121,7 @@ impl IndexFactory for SnapshotFactory {
         let projector = projector(&snapshot, previous).unwrap_or_default();
         self.is_open.store(true, Ordering::Relaxed);
         let checked = std::mem::take(&mut *self.checked.lock());
-        let read_view = match previous {
+        let mut read_view = match previous {
             Some(previous) => ReadView::open(snapshot, Some(&previous.read_view))?,
             None => ReadView::open_first(snapshot, checked)?,
         };
@@ -116,10 +129,16 @@ impl IndexFactory for SnapshotFactory {
         let rows = read_view.snapshot().rows();
         let external_model =
             space.and_then(|space| self.models.find_for_space(rows, &space.record));
+        read_view.set_embedder(match (&projector, &external_model) {
+            (Some(projector), _) => Some(Arc::clone(projector) as Arc<dyn QuestionEmbedder>),
+            (None, Some(external)) => Some(Arc::new(external.clone())),
+            (None, None) => None,
+        });
         Ok(DatabaseSnapshot {
             read_view,
             projector,
             external_model,
+            settings: OnceLock::new(),
         })
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use loci_index::analysis::{Analyzer, Languages};
 use loci_models::lsa::{FitError, FitOptions, Fitter, Projection};
 use loci_query::calibrate::Calibration;
+use loci_query::view::QuestionEmbedder;
 use loci_storage::records::SpaceRecord;
 use loci_storage::rows::missing;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
@@ -78,6 +79,12 @@ impl Projector {
     /// The vector of a text's terms; `None` when none is known.
     pub(crate) fn embed_terms(&self, terms: &[String]) -> Option<Vec<f32>> {
         self.projection.embed_terms(terms)
+    }
+}
+
+impl QuestionEmbedder for Projector {
+    fn embed(&self, question: &str, languages: Languages) -> Result<Option<Vec<f32>>, String> {
+        Ok(self.embed(question, languages))
     }
 }
 

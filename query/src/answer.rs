@@ -7,7 +7,7 @@
 
 pub use loci_types::answer::{
     Answer, AnswerText, ArmScores, CommunityHit, ConceptHit, ConceptSource, ExplainStep,
-    GraphArmScore, Hit, Method, ParentHit, RelationHit, Suggestion,
+    GraphArmScore, Hit, Method, ParentHit, PartialReason, RelationHit, Suggestion,
 };
 
 use crate::community::CommunityDigest;

@@ -15,6 +15,9 @@ pub enum QueryError {
     /// bring a vector.
     #[error("the vector arm cannot answer: {0}")]
     NoVector(&'static str),
+    /// The embedder failed, and the vector strategy cannot answer without it.
+    #[error("embedder: {0}")]
+    Embed(String),
     /// The global strategy was asked for where communities have no digests. Run `analyze`, which writes them.
     #[error("there are no digests of communities to answer from; `loci analyze` writes them")]
     NoDigests,

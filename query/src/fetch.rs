@@ -18,7 +18,9 @@ use loci_storage::segment::Section;
 use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
 
-use crate::answer::{ConceptHit, ConceptSource, Hit, ParentHit, RelationHit, methods};
+use crate::answer::{
+    ConceptHit, ConceptSource, Hit, ParentHit, PartialReason, RelationHit, methods,
+};
 use crate::cite::{cite_as, display_name, document_key, format_chunk_key, label};
 use crate::context::{Context, Passage, TextSpan, assemble};
 use crate::fuse::Fused;
@@ -32,7 +34,7 @@ const RELATIONS_MAX: usize = 20;
 /// Names of concepts, cached by the view. One whose row is damaged has none: it is left out, and reported.
 pub(crate) struct ConceptNames<'v> {
     view: &'v ReadView,
-    damaged: Vec<String>,
+    damaged: Vec<PartialReason>,
 }
 
 impl<'v> ConceptNames<'v> {
@@ -44,7 +46,7 @@ impl<'v> ConceptNames<'v> {
     }
 
     /// What is wrong with the rows of names that were left out.
-    pub(crate) fn damaged(self) -> Vec<String> {
+    pub(crate) fn damaged(self) -> Vec<PartialReason> {
         self.damaged
     }
 
@@ -60,7 +62,7 @@ impl<'v> ConceptNames<'v> {
         {
             Ok(name) => Ok(Some(name.to_string())),
             Err(error) if error.is_row_damage() => {
-                let why = format!("a concept: {error}");
+                let why = PartialReason::DamagedConcept(error.to_string());
                 if !self.damaged.contains(&why) {
                     self.damaged.push(why);
                 }

@@ -21,7 +21,7 @@ use loci_storage::{ConceptId, DerivedIndex, DocumentId, Ordinal, ScoredChunk};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
-use crate::answer::{Answer, CommunityHit, RelationHit, Suggestion};
+use crate::answer::{Answer, CommunityHit, PartialReason, RelationHit, Suggestion};
 use crate::arms::{ArmContext, GraphHits, GraphSeeds, Trace};
 use crate::community::CommunityDigest;
 use crate::concept_similarity::nearest_concepts;
@@ -33,7 +33,7 @@ use crate::error::QueryError;
 use crate::fetch::{ConceptNames, FetchedHit, RowFetcher, context, path_to};
 use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, differ_in_graph_alone};
 use crate::intent::Intent;
-use crate::plan::{Extent, Operator, Plan, plan};
+use crate::plan::{Extent, Operator, Plan, plan, query_concepts};
 use crate::quotation::{self, QuotedSentence};
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
@@ -107,15 +107,16 @@ impl Searcher {
     /// Answers `request` over `view`: plans, and runs the plan.
     ///
     /// # Errors
-    /// [`QueryError::NoVector`] when the vector strategy has no vector to go by;
+    /// [`QueryError::NoVector`] when the vector strategy has no vector, [`QueryError::Embed`] when the embedder cannot
+    /// make one for it;
     /// [`QueryError::NoDigests`] when the global one has no digests; [`QueryError::Option`] for a number that is not
     /// where its field says;
     /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite; the other
     /// variants when an index cannot be read.
-    pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
+    pub fn search(&self, view: &ReadView, request: SearchRequest) -> Result<Answer, QueryError> {
         let started = Instant::now();
         let plan = self.plan(view, request)?;
-        let mut trace = Trace::new(request.explain, started);
+        let mut trace = Trace::new(plan.request.explain, started);
         trace.record("plan", plan.operators.len());
         let mut answer = self.run_traced(view, &plan, trace)?;
         answer.took_us = elapsed_us(started);
@@ -127,14 +128,11 @@ impl Searcher {
     /// # Errors
     /// [`QueryError::Option`] for a number that is not where its field says; [`QueryError::Facets`] when it cannot be
     /// told what the view holds.
-    pub fn plan(&self, view: &ReadView, request: &SearchRequest) -> Result<Plan, QueryError> {
+    pub fn plan(&self, view: &ReadView, request: SearchRequest) -> Result<Plan, QueryError> {
         request.check()?;
-        let names_concepts = || {
+        let names_concepts = |question: &str| {
             let segments = view.graph_segments();
-            !view
-                .graph(&segments)
-                .link_question(&request.question)
-                .is_empty()
+            !view.graph(&segments).link_question(question).is_empty()
         };
         Ok(plan(request, &view.capabilities()?, names_concepts))
     }
@@ -186,6 +184,7 @@ fn run(
         graph: view.graph(&segments),
         scratch,
         text_query,
+        embedded: Ok(None),
         question: AnalysedQuestion::default(),
         lists: ArmLists::default(),
         fused: Vec::new(),
@@ -241,7 +240,7 @@ struct AnswerExtras {
     relations: Vec<RelationHit>,
     communities: Vec<CommunityDigest>,
     /// Damage that something was left out for.
-    damaged: Vec<String>,
+    damaged: Vec<PartialReason>,
 }
 
 /// A plan while it runs.
@@ -253,6 +252,8 @@ struct Execution<'e, 'v> {
     scratch: &'e mut Scratch,
     /// The question in the language of text questions, where it is.
     text_query: Option<TextQuery>,
+    /// The question's vector where the embedder makes it, or the message of its failure.
+    embedded: Result<Option<Vec<f32>>, String>,
     question: AnalysedQuestion,
     lists: ArmLists,
     fused: Vec<Fused>,
@@ -271,6 +272,7 @@ impl Execution<'_, '_> {
     fn step(&mut self, operator: &Operator, rest: &[Operator]) -> Result<(), QueryError> {
         let request = &self.plan.request;
         match operator {
+            Operator::Embed => self.embed(),
             Operator::Analyse { link } => self.analyse(*link),
             Operator::Filter => self.arms.filter(request.filter.as_ref()),
             Operator::Within {
@@ -331,6 +333,18 @@ impl Execution<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Makes the question's vector. Where that fails, the other arms answer, and the answer is partial.
+    fn embed(&mut self) -> Result<(), QueryError> {
+        let (plan, view) = (self.plan, self.arms.view);
+        let work = || match view.embed(&plan.request.question) {
+            Err(error) if plan.strategy == Strategy::Vector => Err(QueryError::Embed(error)),
+            embedded => Ok(embedded),
+        };
+        let count = |embedded: &Result<Option<_>, _>| usize::from(matches!(embedded, Ok(Some(_))));
+        self.embedded = self.arms.trace.step("embed", work, count)?;
+        Ok(())
     }
 
     fn analyse(&mut self, link: bool) -> Result<(), QueryError> {
@@ -394,11 +408,9 @@ impl Execution<'_, '_> {
     }
 
     fn vector(&mut self, k: usize) -> Result<Vec<ScoredChunk>, QueryError> {
-        let request = &self.plan.request;
-        match &request.vector {
-            Some(query) => self
-                .arms
-                .vector(query, k, request.effort, &mut self.scratch.vector),
+        let effort = self.plan.request.effort;
+        match question_vector(self.plan, &self.embedded) {
+            Some(query) => self.arms.vector(query, k, effort, &mut self.scratch.vector),
             None if self.plan.strategy == Strategy::Vector => no_vector(self.arms.view),
             None => Ok(Vec::new()),
         }
@@ -410,18 +422,17 @@ impl Execution<'_, '_> {
         limits: (usize, f32),
         chunks: usize,
     ) -> Result<(), QueryError> {
-        let Some(question) = &self.plan.request.vector else {
-            return Ok(());
-        };
-        let names_any = !self.question.links.is_empty();
+        let question = question_vector(self.plan, &self.embedded);
+        // None where the question names some itself.
+        let question = question.filter(|_| self.question.links.is_empty());
         let mut trace = std::mem::take(&mut self.arms.trace);
         let (graph, view, effort) = (self.graph, self.arms.view, self.plan.request.effort);
         let (found, run) = (&self.lists.vector, &self.arms);
         let scratch = &mut self.scratch.vector;
         let work = || {
-            if names_any {
+            let Some(question) = question else {
                 return Ok(Vec::new());
-            }
+            };
             let nearest = if found.is_empty() {
                 &run.nearest(question, chunks, effort, scratch)?
             } else {
@@ -561,7 +572,7 @@ impl Execution<'_, '_> {
         let analyzer = &mut self.scratch.analyzer;
         let query = DigestQuery {
             terms,
-            vector: plan.request.vector.as_deref(),
+            vector: question_vector(plan, &self.embedded),
         };
         let work = || {
             if all {
@@ -576,11 +587,8 @@ impl Execution<'_, '_> {
             .step("communities", work, |of| of.found.len())?;
         let mut found = digests.found;
         if digests.missing > 0 {
-            let count = digests.missing;
-            let why = format!(
-                "{count} sentences of digests are in no chunk; `loci check` tells of damage, `loci analyze` writes the digests again"
-            );
-            self.extras.damaged.push(why);
+            let reason = PartialReason::DigestSentencesMissing(digests.missing);
+            self.extras.damaged.push(reason);
         }
         if plan.request.filter.is_some() {
             // A digest speaks of all chunks; a filter hides what it does not allow here, too.
@@ -726,7 +734,7 @@ impl Execution<'_, '_> {
                 };
                 let mut hit = match fetch.hit(found, plan.request.climb, budget, path) {
                     Err(error) if error.is_row_damage() => {
-                        damaged.push(format!("a hit: {error}"));
+                        damaged.push(PartialReason::DamagedHit(error.to_string()));
                         continue;
                     }
                     hit => hit?,
@@ -737,7 +745,7 @@ impl Execution<'_, '_> {
             damaged.extend(names.damaged());
             Ok((cited, damaged))
         };
-        let count = |found: &(Vec<FetchedHit>, Vec<String>)| found.0.len();
+        let count = |found: &(Vec<FetchedHit>, Vec<PartialReason>)| found.0.len();
         let (cited, damaged) = self.arms.trace.step("fetch", work, count)?;
         self.fetched = cited;
         self.extras.damaged.extend(damaged);
@@ -781,9 +789,13 @@ impl Execution<'_, '_> {
         };
         self.extras.damaged.extend(names.damaged());
         let communities = self.extras.communities.into_iter();
-        let mut partial = partial_messages(view, plan, self.arms.words_skipped);
-        let left_out = |why: String| format!("left out: {why}");
-        partial.extend(self.extras.damaged.into_iter().map(left_out));
+        let has_vector = question_vector(plan, &self.embedded).is_some();
+        let mut partial = partial_reasons(view, plan, has_vector, self.arms.words_skipped);
+        partial.extend(self.extras.damaged);
+        if let Err(error) = self.embedded {
+            partial.retain(|reason| !reason.is_about_vectors());
+            partial.push(PartialReason::EmbedderFailed(error));
+        }
         self.arms.trace.record("answer", self.fetched.len());
         Ok(Answer {
             question: request.question.clone(),
@@ -838,6 +850,15 @@ impl ArmLists {
     }
 }
 
+/// The question's vector: the caller's, else the embedder's.
+fn question_vector<'q>(
+    plan: &'q Plan,
+    embedded: &'q Result<Option<Vec<f32>>, String>,
+) -> Option<&'q [f32]> {
+    let embedded = || embedded.as_ref().ok()?.as_deref();
+    plan.request.vector.as_deref().or_else(embedded)
+}
+
 /// The concepts that the question names: those named as a whole before those named in part.
 fn link_concepts(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> Vec<EntityLink> {
     let mut end = request.question.len().min(LINKED_LEN_MAX);
@@ -848,7 +869,7 @@ fn link_concepts(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> 
     links.sort_by_key(|link| (link.match_kind == MatchKind::Part, link.concept));
     let mut known: HashSet<ConceptId, FixedState> = HashSet::default();
     links.retain(|link| known.insert(link.concept));
-    links.truncate(request.query_concepts);
+    links.truncate(query_concepts(request));
     links
 }
 
@@ -984,59 +1005,56 @@ fn no_vector(view: &ReadView) -> Result<Vec<ScoredChunk>, QueryError> {
     }
 }
 
-/// What a search went without as it was damaged, and is to be built anew.
-fn lost_index_messages(view: &ReadView, plan: &Plan) -> Vec<String> {
+/// What a search lacks because it was damaged and is to be rebuilt.
+fn lost_index_reasons(view: &ReadView, plan: &Plan) -> impl Iterator<Item = PartialReason> {
     let is_of_text = plan.strategy == Strategy::Text;
     let by_graph = !matches!(plan.strategy, Strategy::Text | Strategy::Vector);
     let with_communities = plan.request.communities > 0;
     let lost = view.snapshot().lost_indexes().iter();
-    let messages = lost.filter_map(|lost| match lost.index {
-        DerivedIndex::Projection if is_of_text => None,
-        DerivedIndex::Projection => Some(
-            "vectors: the embedder's projection was damaged and is to be fitted again; text and graph answer alone",
-        ),
-        DerivedIndex::Analysis if by_graph || with_communities => Some(
-            "graph: ranks and communities of concepts were damaged, and are to be computed anew",
-        ),
-        DerivedIndex::Analysis => None,
-    });
-    messages.map(str::to_owned).collect()
+    lost.filter_map(move |lost| match lost.index {
+        DerivedIndex::Projection => (!is_of_text).then_some(PartialReason::ProjectionLost),
+        DerivedIndex::Analysis => {
+            (by_graph || with_communities).then_some(PartialReason::AnalysisLost)
+        }
+    })
 }
 
-/// What a search went without.
-fn partial_messages(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
-    let wants = plan
+/// What a search lacks.
+fn partial_reasons(
+    view: &ReadView,
+    plan: &Plan,
+    has_vector: bool,
+    words_skipped: usize,
+) -> Vec<PartialReason> {
+    let searches_vectors = plan
         .operators
         .iter()
         .any(|operator| matches!(operator, Operator::Vector { .. }));
-    let space = view.snapshot().active_space();
-    let mut partial = match (space, &plan.request.vector) {
-        (Some(space), None) if wants => vec![if space.record.builtin {
-            "vectors: the embedder knows no word of the question".into()
-        } else {
-            "vectors: the question has none".into()
-        }],
-        _ => Vec::new(),
-    };
     let snapshot = view.snapshot();
-    partial.extend(lost_index_messages(view, plan));
-    if snapshot.is_rebuilding() {
-        let filter = plan.request.filter.as_ref();
-        partial.push(match (snapshot.missing_chunks(), snapshot.manifest().chunk_count) {
-            (0, _) => "vectors: those of damaged segments are being built again".into(),
-            // What a filter hides is not counted either.
-            _ if filter.is_some() => {
-                "segments: some chunks are not found until damaged segments are built again".into()
-            }
-            (missing, all) => format!(
-                "segments: {missing} of {all} chunks are not found until damaged segments are built again"
-            ),
+    let mut partial = Vec::new();
+    if searches_vectors
+        && !has_vector
+        && let Some(space) = snapshot.active_space()
+    {
+        partial.push(if space.record.builtin {
+            PartialReason::UnknownWords
+        } else {
+            PartialReason::NoQuestionVector
         });
     }
-    if words_left_out > 0 {
-        partial.push(format!(
-            "text: for time, {words_left_out} of the question's terms not counted"
-        ));
+    partial.extend(lost_index_reasons(view, plan));
+    if snapshot.is_rebuilding() {
+        partial.push(match snapshot.missing_chunks() {
+            0 => PartialReason::VectorsRebuilding,
+            // What a filter hides is not counted either.
+            _ if plan.request.filter.is_some() => PartialReason::ChunksMissing(None),
+            missing => {
+                PartialReason::ChunksMissing(Some((missing, snapshot.manifest().chunk_count)))
+            }
+        });
+    }
+    if words_skipped > 0 {
+        partial.push(PartialReason::TermsSkipped(words_skipped));
     }
     partial
 }

@@ -31,6 +31,15 @@ use crate::row_cache::RowCache;
 /// Communities that are looked at to tell whether there are digests.
 const DIGEST_PROBES_MAX: usize = 8;
 
+/// Makes the vector of a question in the active vector space.
+pub trait QuestionEmbedder: Send + Sync {
+    /// The vector of `question`, whose words may be in any of `languages`; `None` when no word of it is known.
+    ///
+    /// # Errors
+    /// A message, when the model fails.
+    fn embed(&self, question: &str, languages: Languages) -> Result<Option<Vec<f32>>, String>;
+}
+
 /// A snapshot with its indexes open.
 pub struct ReadView {
     snapshot: Snapshot,
@@ -42,6 +51,7 @@ pub struct ReadView {
     are_links_current: bool,
     languages: Languages,
     capabilities: OnceLock<StoreCapabilities>,
+    embedder: Option<Arc<dyn QuestionEmbedder>>,
     pub(crate) chunk_cache: RowCache<(DocumentId, u32), ChunkRecord>,
     pub(crate) document_cache: RowCache<DocumentId, DocumentRecord>,
     /// Names of concepts.
@@ -148,6 +158,7 @@ impl ReadView {
             are_links_current: is_linked,
             languages,
             capabilities: OnceLock::new(),
+            embedder: None,
             chunk_cache: RowCache::default(),
             document_cache: RowCache::default(),
             concept_name_cache: RowCache::default(),
@@ -211,12 +222,27 @@ impl ReadView {
             inner_paragraphs: statements && has(&[Level::Paragraph])?,
             statements,
             digests: coarsest.is_some_and(has_digest),
+            embedder: self.embedder.is_some(),
             vector_share: self
                 .snapshot
                 .active_space()
                 .and_then(|space| space.record.vector_share),
         };
         Ok(*self.capabilities.get_or_init(|| capabilities))
+    }
+
+    /// Sets what makes the vectors of questions that come without one; without an embedder there are none.
+    pub fn set_embedder(&mut self, embedder: Option<Arc<dyn QuestionEmbedder>>) {
+        self.embedder = embedder;
+    }
+
+    /// The vector of `question` by the embedder of the active space; `None` where there is no embedder, or it knows no
+    /// word of the question.
+    pub(crate) fn embed(&self, question: &str) -> Result<Option<Vec<f32>>, String> {
+        match &self.embedder {
+            Some(embedder) => embedder.embed(question, self.languages),
+            None => Ok(None),
+        }
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.

@@ -9,6 +9,7 @@ mod citation;
 mod context;
 mod critique;
 mod hit_name;
+mod partial;
 mod plan;
 mod prompt;
 
@@ -21,6 +22,7 @@ pub use citation::Citation;
 pub use context::{Context, ContextSection};
 pub use critique::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 pub use hit_name::HitRef;
+pub use partial::PartialReason;
 pub use plan::{Extent, Operator};
 pub use prompt::Prompt;
 
@@ -62,7 +64,7 @@ pub struct Answer {
     pub critique: Option<Critique>,
     /// What could not be searched, and why; empty for a whole answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub partial: Vec<String>,
+    pub partial: Vec<PartialReason>,
     /// Hits assembled within a budget, where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
@@ -316,7 +318,7 @@ mod tests {
                 text: "x [1]".into(),
                 citations: vec![citation],
             }),
-            partial: vec!["vectors".into()],
+            partial: vec![PartialReason::Other("vectors".into())],
             context: Some(Context::default()),
             explain: Some(vec![ExplainStep {
                 operator: "text".into(),

@@ -9,6 +9,8 @@ use crate::search::{Fusion, Intent, Rerank, Walk};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "operator")]
 pub enum Operator {
+    /// The vector of the question, by the embedder of the store.
+    Embed,
     /// Terms and concepts of the question.
     Analyse {
         /// Whether concepts are looked for.

@@ -42,7 +42,7 @@ pub struct SearchRequest {
     pub context_tokens: Option<usize>,
     /// What hits bring with them.
     pub climb: Climb,
-    /// How the arms become one list; `None`: by the store's calibrated shares.
+    /// How the arms become one list; `None`: the setting of the store.
     pub fusion: Option<Fusion>,
     /// Hits that each arm brings; `None`: 100, or twice `k` where that is more.
     pub candidates: Option<usize>,
@@ -50,14 +50,14 @@ pub struct SearchRequest {
     pub seeds: Seeds,
     /// How it goes on from there.
     pub walk: Walk,
-    /// Concepts recognised in the question at most.
-    pub query_concepts: usize,
+    /// Concepts recognised in the question at most; `None`: the setting of the store.
+    pub query_concepts: Option<usize>,
     /// How near a concept's vector must be to the question's to be one of them, from -1 on; none is beyond 1.
     pub concept_similarity_min: f32,
-    /// Hops of a walk from them, 1 to 3.
-    pub hops: usize,
-    /// Concepts that the walk returns at most.
-    pub neighbours: usize,
+    /// Hops of a walk from them, 1 to 3; `None`: the setting of the store.
+    pub hops: Option<usize>,
+    /// Concepts that the walk returns at most; `None`: the setting of the store.
+    pub neighbours: Option<usize>,
     /// What moves hits after fusion.
     pub rerank: Rerank,
     /// How much being unlike the hits before it counts for a hit, 0..=1: maximal marginal relevance. `None`
@@ -95,6 +95,13 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
+    /// [`SearchRequest::hops`] where neither the request nor the store sets it.
+    pub const HOPS: usize = 2;
+    /// [`SearchRequest::neighbours`] where neither the request nor the store sets it.
+    pub const NEIGHBOURS: usize = 20;
+    /// [`SearchRequest::query_concepts`] where neither the request nor the store sets it.
+    pub const QUERY_CONCEPTS: usize = 10;
+
     /// The ten best passages for `question`, by all arms.
     pub fn new(question: impl Into<String>) -> SearchRequest {
         SearchRequest {
@@ -112,10 +119,10 @@ impl SearchRequest {
             candidates: None,
             seeds: Seeds::default(),
             walk: Walk::default(),
-            query_concepts: 10,
+            query_concepts: None,
             concept_similarity_min: 0.3,
-            hops: 2,
-            neighbours: 20,
+            hops: None,
+            neighbours: None,
             rerank: Rerank::default(),
             diversity: None,
             stages: (10, 20, 30),
@@ -198,6 +205,7 @@ mod tests {
         let request = SearchRequest::new("q");
         let changed = [
             ("k", "3"),
+            ("hops", "2"),
             ("strategy", "graph"),
             ("filter", "page = 3"),
             ("effort", "recall=0.9"),
@@ -210,7 +218,7 @@ mod tests {
         let changed = changed.iter().fold(request, |request, (name, value)| {
             request.with(name, value).unwrap()
         });
-        assert_eq!(changed.k, 3);
+        assert_eq!((changed.k, changed.hops), (3, Some(2)));
         assert_eq!(changed.strategy, Strategy::Graph);
         assert_eq!(changed.filter.unwrap().to_string(), "page = 3");
         assert_eq!(changed.effort, Effort::Recall(0.9));
