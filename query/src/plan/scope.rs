@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::intent::{contains_phrase, starts_with_phrase, words};
+use crate::plan::intent::{contains_phrase, starts_with_phrase, words};
 
 /// How much of the store a question is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub use loci_types::answer::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 
-use crate::question::{ParsedQuestion, TermExtractor};
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 
 /// What is looked for, and where it was found.
 struct WeightedPart {
@@ -129,7 +129,7 @@ fn missing_parts(parts: &[Part]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::sample::{parsed, parsed_unweighted, terms};
+    use crate::answering::question::sample::{parsed, parsed_unweighted, terms};
 
     fn judge(question: &str, concepts: &[&str], hits: &[&str]) -> Critique {
         critique(&parsed_unweighted(question), concepts, hits, &mut terms)

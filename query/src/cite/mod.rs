@@ -2,6 +2,8 @@
 //!
 //! Start reading at [`cite`].
 
+pub mod context;
+
 use std::fmt::Write;
 
 use loci_storage::records::{ChunkRecord, DocumentRecord, Location};

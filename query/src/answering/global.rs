@@ -1,16 +1,16 @@
 //! An answer to a question about the whole store, from the digests of its communities: each says what it has to
 //! say ([`map`]), and what is relevant of that becomes one answer ([`reduce`]).
 //!
-//! Always true, as of [`digest`](mod@crate::extractive): sentences of documents with their citations, within the budget.
+//! Always true, as of [`digest`](mod@crate::answering::extractive): sentences of documents with their citations, within the budget.
 //!
 //! Start reading at [`map`].
 
 use std::collections::BTreeSet;
 
-use crate::answer::AnswerText;
-use crate::extractive::{Candidate, Quote, no_answer, select_sentences};
-use crate::question::{ParsedQuestion, TermExtractor};
+use crate::answering::extractive::{Candidate, Quote, no_answer, select_sentences};
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 use crate::tokens::{TokenCounter, fit_to_budget};
+use loci_types::answer::AnswerText;
 
 /// Communities that are asked.
 pub const COMMUNITIES: usize = 5;
@@ -244,8 +244,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::answering::question::sample::{parsed_unweighted, terms};
     use crate::cite::Citation;
-    use crate::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::superadditive_counter;
 

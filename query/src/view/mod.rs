@@ -5,6 +5,9 @@
 //!
 //! Start reading at [`ReadView::open`].
 
+pub mod community;
+mod row_cache;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -23,10 +26,10 @@ use loci_storage::{
 };
 use roaring::RoaringBitmap;
 
-use crate::community::CommunityDigest;
 use crate::error::QueryError;
 use crate::plan::{Extent, StoreCapabilities};
-use crate::row_cache::RowCache;
+use community::CommunityDigest;
+use row_cache::RowCache;
 
 /// Communities that are looked at to tell whether there are digests.
 const DIGEST_PROBES_MAX: usize = 8;

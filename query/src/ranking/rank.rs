@@ -12,9 +12,8 @@ use std::cmp::Ordering;
 use loci_storage::records::ChunkType;
 use loci_storage::segment::SkeletonRow;
 
-use crate::fuse::Fused;
-use crate::intent::Intent;
-use crate::request::Rerank;
+use crate::ranking::fuse::Fused;
+use loci_types::search::{Intent, Rerank};
 
 /// The share of the best score that a chunk must have to be brought up for its type.
 pub const TYPE_SCORE_RATIO_MIN: f32 = 0.35;

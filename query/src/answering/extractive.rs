@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use loci_graph::normalise::is_stop_word;
 use loci_index::analysis::untagged;
 
-use crate::answer::AnswerText;
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 use crate::cite::Citation;
-use crate::question::{ParsedQuestion, TermExtractor};
 use crate::sentences::quotable;
 use crate::tokens::{self, TokenCounter, fit_to_budget};
+use loci_types::answer::AnswerText;
 
 /// Tokens of an answer, where nothing else is asked for.
 pub const ANSWER_TOKENS_DEFAULT: usize = 300;
@@ -377,7 +377,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::question::sample::{parsed_unweighted, terms};
+    use crate::answering::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::superadditive_counter;
 

@@ -14,7 +14,7 @@
 
 use loci_storage::{Ordinal, ScoredChunk};
 
-use crate::fuse::{Accumulator, Arms, Fusion, Mixture};
+use crate::ranking::fuse::{Accumulator, Arms, Fusion, Mixture};
 
 /// Shares that are tried.
 pub const VECTOR_WEIGHTS: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];

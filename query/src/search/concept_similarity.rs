@@ -42,7 +42,7 @@ const PREFETCH_DISTANCE: usize = 6;
 /// # Cost
 /// The concepts of the chunks times [`MENTIONS_MAX`] vectors at most, and never more than [`COMPARED_MAX`]
 /// concepts.
-pub(crate) fn nearest_concepts(
+pub(super) fn nearest_concepts(
     view: &ReadView,
     graph: GraphSnapshot<'_, Section>,
     question: &[f32],

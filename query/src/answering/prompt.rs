@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 
 pub use loci_types::answer::Prompt;
 
-use crate::answer::{AnswerText, RelationHit};
 use crate::cite::Citation;
 use crate::tokens::TokenCounter;
+use loci_types::answer::{AnswerText, RelationHit};
 
 /// What a model answers when a community has nothing to say.
 pub const NOT_RELEVANT: &str = "Not relevant";

@@ -11,6 +11,7 @@ use loci_graph::communities;
 use loci_storage::records::DigestRecord;
 use loci_storage::rows::read;
 use loci_storage::{ConceptId, DocumentId, Rows, StoreError, Table, keys};
+use loci_types::answer::CommunityHit;
 use serde::Serialize;
 
 use crate::cite::{Citation, chunk_key, cite};
@@ -66,6 +67,16 @@ pub struct DigestQuote {
     pub chunk: String,
     /// Where it stands; `chars` are those of the sentence.
     pub citation: Citation,
+}
+
+impl From<CommunityDigest> for CommunityHit {
+    fn from(digest: CommunityDigest) -> CommunityHit {
+        CommunityHit {
+            digest: digest.text(),
+            id: digest.id,
+            level: digest.level as u32,
+        }
+    }
 }
 
 impl CommunityDigest {

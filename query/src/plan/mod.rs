@@ -1,24 +1,34 @@
 //! The plan of a search: everything that is decided before anything is run.
 //!
+//! | module | what |
+//! | --- | --- |
+//! | [`scope`] | how much of the store a question is about |
+//! | [`intent`] | what kind of chunk a question asks for |
+//! | `quotation` | whether a question is a sentence of a passage |
+//!
 //! A plan is plain data. It names the operators in the order in which they run, each with all of its numbers;
-//! running it again over the same view gives the same answer ([`crate::Searcher::run`]), also after it was kept
-//! as JSON.
+//! running it again over the same view gives the same answer ([`crate::Searcher::run`]), also after it was
+//! stored as JSON.
 //!
 //! Always true: every list of operators that [`plan`] makes ends in hits; an operator that needs what the
 //! store lacks (vectors, concepts) finds nothing and changes nothing.
 //!
 //! Start reading at [`plan`], then [`Operator`].
 
+pub mod intent;
+pub(crate) mod quotation;
+pub mod scope;
+
 use loci_index::text::TextQuery;
 use loci_storage::records::Level;
 pub use loci_types::answer::{Extent, Operator};
 use serde::{Deserialize, Serialize};
 
-use crate::fuse::{Fusion, Mixture, candidates_for};
-use crate::intent::{Intent, detect_intent};
-use crate::quotation::QuotedSentence;
-use crate::request::{SearchRequest, Strategy, Walk};
-use crate::scope::{Scope, detect_scope, is_quoted};
+use crate::ranking::fuse::{Fusion, Mixture, candidates_for};
+use intent::{Intent, detect_intent};
+use loci_types::search::{SearchRequest, Strategy, Walk};
+use quotation::QuotedSentence;
+use scope::{Scope, detect_scope, is_quoted};
 
 /// What a view has that plans depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
