@@ -77,7 +77,7 @@ const SEED_HITS: usize = 1;
 const NEAR_CHUNKS: usize = 10;
 /// Communities that answer a question about everything, where the request names no number.
 const COMMUNITIES: usize = 5;
-/// Communities whose digests stand beside an answer in words.
+/// Communities whose digests come with an answer in words.
 const COMMUNITIES_FOR_ANSWER: usize = 3;
 
 /// Plans `request` over a view that holds `holds`.
@@ -304,7 +304,7 @@ impl PlanBuilder<'_> {
         self.push_hits(Some(statements));
     }
 
-    /// Keeps to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
+    /// Restricts the search to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
     /// of the best leaves, for documents that have no chunk of the level.
     fn push_stage(&mut self, level: Option<Level>, to: Extent, keep: usize) {
         let both = [level.as_slice(), &[]];
@@ -408,7 +408,7 @@ impl PlanBuilder<'_> {
         uses_vector && self.request.vector.is_none() && self.capabilities.embedder
     }
 
-    /// What was asked for, else the default rule with what was measured of this store.
+    /// The rule of the request, else the default one with what was measured of this store.
     fn fusion(&self) -> Fusion {
         if let Some(fusion) = self.request.fusion {
             return fusion;

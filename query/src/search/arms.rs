@@ -3,7 +3,7 @@
 //! Always true of what an arm returns: live chunks that the filter allows, best first, ties by
 //! ascending ordinal, without repeats.
 //!
-//! Start reading at [`Run::text`], [`Run::vector`], [`Run::graph`].
+//! Start reading at [`ArmContext::text`], [`ArmContext::vector`], [`ArmContext::graph`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -147,7 +147,7 @@ impl<'v> ArmContext<'v> {
 
     /// Keeps to chunks of `levels`; none: to the leaves of the chunk trees. `around`: the filter holds for a chunk
     /// when it holds for any of the same document or section. `others`: documents without a chunk of the levels
-    /// are kept whole.
+    /// are searched whole.
     pub(super) fn restrict_to_levels(
         &mut self,
         levels: &[Level],
@@ -183,8 +183,7 @@ impl<'v> ArmContext<'v> {
         Ok(())
     }
 
-    /// Keeps to `kept`, beside what the request allows, from the next [`Run::within`] on. All stays as it is where
-    /// nothing is kept.
+    /// Restricts the search to `chunks`, beside what the request allows, from the next [`ArmContext::restrict_to_levels`] on. Without chunks nothing changes.
     pub(super) fn restrict_to_chunks(&mut self, chunks: RoaringBitmap) {
         self.excluded.clear();
         if !chunks.is_empty() {
@@ -192,12 +191,12 @@ impl<'v> ArmContext<'v> {
         }
     }
 
-    /// Leaves `known` out, from the next [`Run::within`] to the next [`Run::narrow`].
+    /// Leaves `known` out, from the next [`ArmContext::restrict_to_levels`] to the next [`ArmContext::restrict_to_chunks`].
     pub(super) fn exclude(&mut self, known: RoaringBitmap) {
         self.excluded = known;
     }
 
-    /// `k`, or as many as there are chunks: room is made for so many.
+    /// `k`, or as many as there are chunks: buffers have that size.
     fn clamp_k(&self, k: usize) -> usize {
         let segments = self.view.snapshot().segments();
         let counts = segments.iter().map(|segment| segment.chunk_count as usize);
@@ -410,7 +409,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` chunks where a walk from `start` most likely ends, then, where the walk found fewer, chunks of
-    /// the concepts within some hops; only the latter for [`Walk::Hops`]. `told`: these concepts are wanted, too.
+    /// the concepts within some hops; only the latter for [`Walk::Hops`]. `needs_concepts`: the answer returns these concepts, too.
     pub(super) fn graph(
         &mut self,
         graph: GraphSnapshot<'_, Section>,
@@ -458,11 +457,11 @@ impl<'v> ArmContext<'v> {
     }
 }
 
-/// How many times as many places are asked for.
+/// How many times as many hits are requested.
 const OVERFETCH_FACTOR: usize = 16;
 
-/// The `k` best that `find` finds in the layers at hand. What lies in others is little, as extractors speak of
-/// leaves; where it takes too many places, more are asked for once.
+/// The `k` best that `find` finds in the searched layers. Few are in others, as extractors read leaves; where they
+/// take too many places, more are requested once.
 fn search_in_layers<T>(
     find: impl Fn(usize) -> Vec<T>,
     k: usize,

@@ -30,7 +30,7 @@ struct DigestQuery<'a> {
     vector: Option<&'a [f32]>,
 }
 
-/// Digests that answer a question, and how many sentences those that were looked at lack.
+/// Digests that answer a question, and how many sentences those that were read lack.
 struct DigestMatches {
     found: Vec<CommunityDigest>,
     missing: usize,
@@ -62,7 +62,7 @@ impl Execution<'_, '_> {
             self.extras.damaged.push(reason);
         }
         if plan.request.filter.is_some() {
-            // A digest speaks of all chunks; a filter hides what it does not allow here, too.
+            // A digest covers all chunks; sentences of chunks that the filter excludes are removed.
             for digest in &mut found {
                 let mut allowed = Vec::new();
                 for quote in digest.sentences.drain(..) {

@@ -27,7 +27,7 @@ use crate::tokens::TokenCounter;
 use crate::view::ReadView;
 use crate::view::community::CommunityDigest;
 
-/// Tokens of what a hit brings with it, where the request has no budget.
+/// Tokens of the parent of a hit, where the request has no budget.
 const CLIMB_TOKENS: usize = 4000;
 
 pub(super) struct Scratch {
@@ -143,7 +143,7 @@ pub(super) struct Execution<'e, 'v> {
     pub(super) selected: Vec<Fused>,
     /// How often hits were taken.
     pub(super) selection_count: usize,
-    /// Documents or sections that the stage at hand keeps, best first.
+    /// Documents or sections that the current stage selects, best first.
     pub(super) stage_ranges: Vec<(u32, u32)>,
     pub(super) extras: AnswerExtras,
     pub(super) fetched: Vec<FetchedHit>,
@@ -256,7 +256,7 @@ impl Execution<'_, '_> {
         }
     }
 
-    /// Keeps to the documents or sections of the best so far; a stage that found nothing keeps all.
+    /// Restricts the search to the documents or sections of the best so far; a stage that found nothing restricts nothing.
     fn narrow(&mut self, to: Extent, keep: usize, more: bool) -> Result<(), QueryError> {
         let (run, ranges, found) = (
             &mut self.arms,

@@ -1,9 +1,8 @@
 //! Rows of the chunks that are returned: read, climbed from, cited.
 //!
-//! Always true: redb is read for these chunks, what they bring with them, and the concepts that are named, and
-//! for nothing else; each document, parent and name once.
+//! Always true: redb is read only for these chunks, their parents and documents, and the concepts that are named; each document, parent and name once.
 //!
-//! Start reading at [`Fetch::hit`].
+//! Start reading at [`RowFetcher::hit`].
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -78,7 +77,7 @@ impl<'v> ConceptNames<'v> {
         names.collect()
     }
 
-    /// The question's concepts, as an answer tells them.
+    /// The question's concepts, as an answer has them.
     pub(super) fn concepts(&mut self, links: &[EntityLink]) -> Result<Vec<ConceptHit>, StoreError> {
         let hit = |link: &EntityLink| {
             let name = self.get(link.concept)?;
@@ -193,7 +192,7 @@ impl<'v> RowFetcher<'v> {
             .get_or_read((document, index), read, len)
     }
 
-    /// The hit for a fused chunk, with what it brings with it.
+    /// The hit for a fused chunk, with its parent or document.
     pub(super) fn hit(
         &mut self,
         found: &Fused,
@@ -251,7 +250,7 @@ impl<'v> RowFetcher<'v> {
         parent.map(read).transpose()
     }
 
-    /// The whole document as what a hit brings with it, where it costs no more tokens than `budget`, which is the
+    /// The whole document as the parent of a hit, where it costs no more tokens than `budget`, which is the
     /// same in every call; its key is the document's.
     fn full_document(
         &mut self,
@@ -275,7 +274,7 @@ impl<'v> RowFetcher<'v> {
     }
 }
 
-/// What a hit brings with it.
+/// The parent of a hit.
 enum HitParent {
     Chunk(Arc<ChunkRecord>),
     /// The document's text.
@@ -283,7 +282,7 @@ enum HitParent {
 }
 
 impl HitParent {
-    /// As an answer tells it; `key`: the document's.
+    /// As an answer has it; `key`: the document's.
     fn hit(&self, key: &str) -> ParentHit {
         match self {
             HitParent::Chunk(chunk) => ParentHit {

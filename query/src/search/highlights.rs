@@ -8,7 +8,7 @@ use loci_types::answer::Suggestion;
 use super::fetch::{FetchedHit, RowFetcher};
 use crate::error::QueryError;
 
-/// Says which characters of the hits the question asked for.
+/// Sets the characters of each hit that match the question.
 pub(super) fn highlight(cited: &mut [FetchedHit], query: &TextQuery, analyzer: &mut Analyzer) {
     let highlighter = Highlighter::new(query, analyzer);
     for cited in cited {
@@ -43,7 +43,7 @@ pub(super) fn suggestions(
         let text = indexed_text(&fetched.document, &fetched.chunk);
         let mut written = None;
         analyzer.for_each_token(&text, |token| {
-            // Not for a part of a word, which stands for the whole.
+            // Not a part of a word, which is indexed beside the whole.
             let (word, is_term) = (&text[token.span], token.term == term);
             if written.is_none() && is_term && word.chars().all(char::is_alphabetic) {
                 written = Some(word.to_lowercase());

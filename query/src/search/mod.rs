@@ -83,8 +83,8 @@ impl Searcher {
     /// # Errors
     /// [`QueryError::NoVector`] when the vector strategy has no vector, [`QueryError::Embed`] when the embedder cannot
     /// make one for it;
-    /// [`QueryError::NoDigests`] when the global one has no digests; [`QueryError::Option`] for a number that is not
-    /// where its field says;
+    /// [`QueryError::NoDigests`] when the global one has no digests; [`QueryError::Option`] for a number that is out of the
+    /// bounds of its field;
     /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite; the other
     /// variants when an index cannot be read.
     pub fn search(&self, view: &ReadView, request: SearchRequest) -> Result<Answer, QueryError> {
@@ -100,8 +100,8 @@ impl Searcher {
     /// What [`Searcher::search`] would do for `request` over `view`.
     ///
     /// # Errors
-    /// [`QueryError::Option`] for a number that is not where its field says; [`QueryError::Facets`] when it cannot be
-    /// told what the view holds.
+    /// [`QueryError::Option`] for a number that is out of the bounds of its field; [`QueryError::Facets`] when the
+    /// facets cannot be read.
     pub fn plan(&self, view: &ReadView, request: SearchRequest) -> Result<Plan, QueryError> {
         request.check()?;
         let names_concepts = |question: &str| {

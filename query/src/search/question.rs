@@ -19,7 +19,7 @@ use crate::view::ReadView;
 
 /// Words of a question that are searched; the rest of a longer one is left out.
 const QUESTION_TERMS_MAX: usize = 1024;
-/// Bytes of a question in which concepts are looked for.
+/// Bytes of a question that are linked to concepts.
 const LINKED_LEN_MAX: usize = 8 << 10;
 
 /// The question as the arms need it.
@@ -31,7 +31,7 @@ pub(super) struct AnalysedQuestion {
     pub(super) links: Vec<EntityLink>,
     /// Concepts that it does not name but is near to, where it names none.
     pub(super) near_links: Vec<EntityLink>,
-    /// The share of the terms that the concepts cover, by weight; 1 where the request says where else to start.
+    /// The share of the terms that the concepts cover, by weight; 1 where the request gives another start.
     pub(super) coverage: f32,
 }
 
@@ -126,7 +126,7 @@ fn link_concepts(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> 
     links
 }
 
-/// The share of the question's terms, by their weight in BM25, that stand in the names of its concepts. Terms that
+/// The share of the question's terms, by their weight in BM25, that are in the names of its concepts. Terms that
 /// no chunk has count for nothing.
 fn concept_coverage(
     view: &ReadView,

@@ -18,11 +18,11 @@ use crate::ranking::fuse::Fused;
 use crate::ranking::rank;
 use crate::view::ReadView;
 
-/// Hits that are compared with each other for one that is wanted.
+/// Hits that are compared with each other for each that is returned.
 const COMPARED_PER_HIT: usize = 5;
 /// Hits that are compared with each other at most.
 const COMPARED_MAX: usize = 500;
-/// The best hits in which the question itself is looked for.
+/// The best hits that are compared with the question word for word.
 pub(super) const QUOTED_MAX: usize = 32;
 
 impl Execution<'_, '_> {
@@ -67,7 +67,7 @@ impl Execution<'_, '_> {
             chunks.sort_unstable();
             let places = words.chunk_by(|(a, _), (b, _)| a == b).count();
             let found = run.longest_runs(&words, &chunks, quotation::run_len_min(places))?;
-            // Stems may stand in a row where words do not: these decide, of the few chunks that are left.
+            // Stems may be in a row where words are not: words decide among the few chunks that are left.
             let fetch = RowFetcher::new(run.view, counter);
             let mut runs = vec![0; best.len()];
             for (chunk, _) in chunks.iter().zip(found).filter(|&(_, run)| run > 0) {
@@ -87,7 +87,7 @@ impl Execution<'_, '_> {
         quoted.map(drop)
     }
 
-    /// Chooses among the best those that say something else than the ones before them: by the share of
+    /// Selects hits that differ from those before them: by the share of
     /// terms that two have in common. Of many hits, only the first [`COMPARED_MAX`] are compared.
     pub(super) fn diversify(&mut self, weight: f32, k: usize) -> Result<(), QueryError> {
         let compared = k.max(1).saturating_mul(COMPARED_PER_HIT).min(COMPARED_MAX);

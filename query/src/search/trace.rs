@@ -6,7 +6,7 @@ use loci_types::answer::ExplainStep;
 
 use crate::error::QueryError;
 
-/// What each operator did, where that was asked for. An operator's time begins where that of the one before it
+/// What each operator did, if the request has `explain`. An operator's time begins where that of the one before it
 /// ended, so the times add up to the whole.
 #[derive(Default)]
 pub(super) struct Trace {

@@ -73,7 +73,7 @@ impl Execution<'_, '_> {
             false => &[],
         };
         let heads = match heads {
-            // Without a concept of its own, a question walks from hits only when it is told to.
+            // Without a concept of its own, a question walks from hits only when the request has seeds of hits.
             0 => Vec::new(),
             _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
             heads => {
@@ -103,7 +103,7 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
-    /// What lies around concepts that are near to the question: told, and nothing is ranked by it.
+    /// The concepts around those that are near to the question: returned, and nothing is ranked by them.
     fn expand_near_concepts(&mut self, hops: HopOptions) -> Result<(), QueryError> {
         let near: Vec<ConceptId> = self
             .question

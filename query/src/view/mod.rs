@@ -31,7 +31,7 @@ use crate::plan::{Extent, StoreCapabilities};
 use community::CommunityDigest;
 use row_cache::RowCache;
 
-/// Communities that are looked at to tell whether there are digests.
+/// Communities that are read to find out whether there are digests.
 const DIGEST_PROBES_MAX: usize = 8;
 
 /// Makes the vector of a question in the active vector space.
@@ -50,7 +50,7 @@ pub struct ReadView {
     analysis: Option<Arc<Analysis>>,
     /// Whether the analysis is of just these segments, with these dead chunks.
     is_analysis_current: bool,
-    /// Whether, beyond that, its links lie in the same places.
+    /// Whether, beyond that, its links have the same ordinals.
     are_links_current: bool,
     languages: Languages,
     capabilities: OnceLock<StoreCapabilities>,
@@ -171,7 +171,7 @@ impl ReadView {
     /// Opens the indexes of a segment, which checks them.
     ///
     /// # Errors
-    /// [`StoreError::Part`] or [`StoreError::View`]: the segment must be rebuilt from rows.
+    /// [`StoreError::Part`]: the segment must be rebuilt from rows.
     pub fn check(segment: &OpenSegment) -> Result<CheckedSegment, StoreError> {
         SegmentReaders::open(segment, &[]).map(CheckedSegment)
     }
@@ -213,7 +213,7 @@ impl ReadView {
         let statements = has(&[Level::Sentence, Level::Proposition])?;
         let known = self.communities();
         let coarsest = known.and_then(|known| known.level_count().checked_sub(1));
-        // One that cannot be read is for the search that needs it to tell.
+        // One that cannot be read is an error of the search that needs it.
         let has_digest = |level: usize| {
             let count = known.map_or(0, |known| known.count(level));
             let mut first = (0..count as u32).take(DIGEST_PROBES_MAX);
@@ -263,12 +263,12 @@ impl ReadView {
         self.readers_by_segment(|segment| &segment.indexes.facets)
     }
 
-    /// Names, mentions and relations, by segment: what a [`GraphView`] is made of.
+    /// Names, mentions and relations, by segment: the parts of a [`GraphSnapshot`].
     pub fn graph_segments(&self) -> Vec<SegmentReader<'_, GraphReader<Section>>> {
         self.readers_by_segment(|segment| &segment.indexes.graph)
     }
 
-    /// Citations, by segment: what a [`loci_graph::CitationsView`] is made of.
+    /// Citations, by segment: the parts of a [`loci_graph::CitationsSnapshot`].
     pub fn citations(&self) -> Vec<SegmentReader<'_, CitationsReader<Section>>> {
         self.readers_by_segment(|segment| &segment.indexes.citations)
     }
@@ -334,7 +334,7 @@ impl ReadView {
             .collect()
     }
 
-    /// Whether a chunk lies in one of `layers`.
+    /// Whether a chunk is in one of `layers`.
     pub(crate) fn is_in_layers(&self, chunk: Ordinal, layers: &[Layer]) -> bool {
         let Some((segment, local)) = self.snapshot.locate(chunk) else {
             return false;
@@ -369,7 +369,7 @@ impl ReadView {
         }
     }
 
-    /// All live chunks that lie in a document, or section, of which `chunks` has any.
+    /// All live chunks in a document, or section, of which `chunks` has any.
     pub(crate) fn expand_to(&self, chunks: &RoaringBitmap, to: Extent) -> RoaringBitmap {
         let mut around = RoaringBitmap::new();
         let mut each = chunks.iter();
