@@ -49,14 +49,13 @@ pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Resu
     let database = Database::open(at.path())?;
     load::load(&database, &folder, embedder, bench.concepts, &NoProgress)?;
     database.wait_for_merges()?;
-    let settings = database.settings()?;
     let vectors = folder
         .query_vectors
         .as_ref()
         .filter(|_| matches!(embedder, Embedder::Given));
     let request = |(number, query): (usize, &crate::folder::QueryLine)| SearchRequest {
         vector: vectors.map(|vectors| vectors.get(number).to_vec()),
-        ..settings.over(SearchRequest::new(&query.text[..]))
+        ..SearchRequest::new(&query.text[..])
     };
     let requests = folder.queries.iter().enumerate().map(request).collect();
     measure(&database, &folder.name, &folder.path, requests, bench, line)?;
@@ -81,10 +80,9 @@ pub fn run_store(
         ..Options::default()
     };
     let database = Database::open_with(store, &options)?;
-    let settings = database.settings()?;
     let requests = questions.iter();
     let requests = requests
-        .map(|question| settings.over(SearchRequest::new(&question[..])))
+        .map(|question| SearchRequest::new(&question[..]))
         .collect();
     let name = store.file_name().unwrap_or(store.as_os_str());
     let name = name.to_string_lossy().into_owned();

@@ -137,9 +137,9 @@ impl Default for Settings {
             type_share_min: 0.01,
             fusion: FusionChoice::Calibrated,
             rrf_k: 60.0,
-            hops: 2,
-            neighbours: 20,
-            query_concepts: 10,
+            hops: SearchRequest::HOPS as u32,
+            neighbours: SearchRequest::NEIGHBOURS as u32,
+            query_concepts: SearchRequest::QUERY_CONCEPTS as u32,
             context_tokens: 4000,
             pagerank_damping: 0.85,
             pagerank_iterations: 20,
@@ -149,8 +149,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// `request` with what these settings say of searches, in the place of what it says itself: how far walks go,
-    /// how many concepts are recognised, how arms are fused. A request with a fusion of its own keeps it.
+    /// `request` with these settings where it gives no value of its own: how far walks go, how many concepts are
+    /// recognised, how arms are fused. A database applies its settings to each request itself.
     pub fn over(&self, request: SearchRequest) -> SearchRequest {
         let fusion = match self.fusion {
             FusionChoice::Calibrated => None,
@@ -160,9 +160,9 @@ impl Settings {
             })),
         };
         SearchRequest {
-            hops: self.hops as usize,
-            neighbours: self.neighbours as usize,
-            query_concepts: self.query_concepts as usize,
+            hops: request.hops.or(Some(self.hops as usize)),
+            neighbours: request.neighbours.or(Some(self.neighbours as usize)),
+            query_concepts: (request.query_concepts).or(Some(self.query_concepts as usize)),
             fusion: request.fusion.or(fusion),
             ..request
         }
@@ -364,6 +364,24 @@ mod tests {
         };
         assert_eq!(settings.over(own).fusion, Some(Fusion::default()));
         assert!(Settings::default().with("fusion", "none").is_err());
+    }
+
+    #[test]
+    fn settings_apply_where_the_request_gives_no_value() {
+        let settings = Settings {
+            hops: 3,
+            neighbours: 7,
+            ..Settings::default()
+        };
+        let applied = settings.over(SearchRequest::new("q"));
+        assert_eq!((applied.hops, applied.neighbours), (Some(3), Some(7)));
+        assert_eq!(applied.query_concepts, Some(SearchRequest::QUERY_CONCEPTS));
+        let request = SearchRequest {
+            hops: Some(SearchRequest::HOPS),
+            ..SearchRequest::new("q")
+        };
+        let applied = settings.over(request);
+        assert_eq!((applied.hops, applied.neighbours), (Some(2), Some(7)));
     }
 
     #[test]

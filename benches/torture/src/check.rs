@@ -597,7 +597,7 @@ impl<'c> ModelCheck<'c> {
     }
 
     fn search(&self, request: &SearchRequest) -> Result<Answer> {
-        let answer = self.searcher.search(self.view.read_view(), request);
+        let answer = self.searcher.search(self.view.read_view(), request.clone());
         answer.with_context(|| {
             format!(
                 "searching {:?} by {}",

@@ -3,19 +3,17 @@
 use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
-use super::search::ParsedSearch;
 use super::{open_for_search, search, wait_for_rebuild};
 use crate::args::Ask;
 use crate::output::Printer;
 use crate::{CommandStatus, UsageError};
 
 pub(crate) fn run(args: &Ask, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let parsed = ParsedSearch::from_args(&args.search)?;
-    let database = open_for_search(&args.search)?;
     let request = SearchRequest {
         critic: args.critic,
-        ..parsed.into_request(&database.settings()?)?
+        ..search::parse_request(&args.search)?
     };
+    let database = open_for_search(&args.search)?;
     if args.prompt {
         if args.search.record {
             let why = "--record keeps answers, and --prompt makes none: leave one of the two out";

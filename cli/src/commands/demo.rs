@@ -68,7 +68,6 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
     };
     let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;
     drop(reporter);
-    let settings = database.settings()?;
     for line in QUESTIONS.lines().filter(|line| !line.trim().is_empty()) {
         let question = line.split('\t').next().unwrap_or_default();
         let request = SearchRequest {
@@ -76,7 +75,7 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
             highlights: !out.json,
             ..SearchRequest::new(question)
         };
-        let answer = database.search(&settings.over(request))?;
+        let answer = database.search(&request)?;
         if out.json {
             out.json_line(&answer)?;
         } else {

@@ -116,8 +116,7 @@ fn ask_side(
     set: &Options,
     has_given_vectors: bool,
 ) -> anyhow::Result<StrategyRun> {
-    let settings = database.settings()?;
-    let template = options::apply_over(&settings, template, set).map_err(locidb::Error::from)?;
+    let template = options::apply(template, set).map_err(locidb::Error::from)?;
     Ok(eval::ask(database, folder, &template, has_given_vectors)?)
 }
 

@@ -1,7 +1,7 @@
 //! Options of requests that are given by name: `--set NAME=VALUE`.
 
+use locidb::SearchRequest;
 use locidb::query::QueryError;
-use locidb::{SearchRequest, Settings};
 
 use crate::UsageError;
 
@@ -33,20 +33,6 @@ pub(super) fn apply(
         .try_fold(request.clone(), |request, (name, value)| {
             Ok(request.with(name, value)?)
         })
-}
-
-/// `request` with what the store's settings say of searches, and these options over that. A fusion of the call, or a
-/// part of one, takes the place of that of the settings.
-pub(super) fn apply_over(
-    settings: &Settings,
-    request: &SearchRequest,
-    options: &[(String, String)],
-) -> Result<SearchRequest, QueryError> {
-    let mut over = settings.over(request.clone());
-    if options.iter().any(|(name, _)| name.starts_with("fusion")) {
-        over.fusion = request.fusion;
-    }
-    apply(&over, options)
 }
 
 #[cfg(test)]

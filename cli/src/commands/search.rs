@@ -3,7 +3,7 @@
 use locidb::query::QueryError;
 use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
-use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
+use locidb::{Answer, Expr, SearchRequest, Strategy};
 
 use super::{open_for_search, options, wait_for_rebuild};
 use crate::args::Search;
@@ -17,9 +17,8 @@ const SHOWN_CHARS: usize = 240;
 const K_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let parsed = ParsedSearch::from_args(args)?;
+    let mut request = parse_request(args)?;
     let database = open_for_search(args)?;
-    let mut request = parsed.into_request(&database.settings()?)?;
     // People see the part of a hit that the question asked for.
     request.highlights |= !out.json;
     if request.strategy == Strategy::Vector
@@ -62,53 +61,38 @@ pub(super) fn check_query<T>(result: Result<T, locidb::Error>) -> anyhow::Result
     }
 }
 
-/// A call that is well formed, before the store is known.
-pub(super) struct ParsedSearch {
-    request: SearchRequest,
-    options: Vec<(String, String)>,
-}
-
-impl ParsedSearch {
-    /// What `args` ask for.
-    pub(super) fn from_args(args: &Search) -> anyhow::Result<ParsedSearch> {
-        let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
-            UsageError(format!(
-                "--strategy {}: give one of {}",
-                args.strategy,
-                Strategy::ALL.map(Strategy::name).join(", ")
-            ))
-        })?;
-        let filter = args.filter.as_deref().map(Expr::parse).transpose();
-        let filter = filter.map_err(|error| UsageError(format!("--filter: {error}")))?;
-        let levels = args
-            .level
-            .iter()
-            .map(|name| level(name))
-            .collect::<Result<_, _>>()?;
-        let (k, level_limits) = limits(&args.k)?;
-        let options = options::parse("--set", &args.set)?;
-        let request = SearchRequest {
-            k,
-            level_limits,
-            levels,
-            strategy,
-            filter,
-            context_tokens: args.budget,
-            explain: args.explain,
-            effort: args.effort,
-            syntax: strategy == Strategy::Text,
-            highlights: args.highlights,
-            ..SearchRequest::new(&args.question[..])
-        };
-        // That they can be set is seen before a store is opened.
-        options::apply(&request, &options)?;
-        Ok(ParsedSearch { request, options })
-    }
-
-    /// The request over what the store's settings say: options of the call win.
-    pub(super) fn into_request(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
-        Ok(options::apply_over(settings, &self.request, &self.options)?)
-    }
+/// The request that `args` describe, which is checked before a store is opened.
+pub(super) fn parse_request(args: &Search) -> anyhow::Result<SearchRequest> {
+    let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
+        UsageError(format!(
+            "--strategy {}: give one of {}",
+            args.strategy,
+            Strategy::ALL.map(Strategy::name).join(", ")
+        ))
+    })?;
+    let filter = args.filter.as_deref().map(Expr::parse).transpose();
+    let filter = filter.map_err(|error| UsageError(format!("--filter: {error}")))?;
+    let levels = args
+        .level
+        .iter()
+        .map(|name| level(name))
+        .collect::<Result<_, _>>()?;
+    let (k, level_limits) = limits(&args.k)?;
+    let options = options::parse("--set", &args.set)?;
+    let request = SearchRequest {
+        k,
+        level_limits,
+        levels,
+        strategy,
+        filter,
+        context_tokens: args.budget,
+        explain: args.explain,
+        effort: args.effort,
+        syntax: strategy == Strategy::Text,
+        highlights: args.highlights,
+        ..SearchRequest::new(&args.question[..])
+    };
+    Ok(options::apply(&request, &options)?)
 }
 
 fn level(name: &str) -> Result<Level, UsageError> {

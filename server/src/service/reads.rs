@@ -30,7 +30,7 @@ pub(super) fn search(
     record: bool,
 ) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let answer = with_explain(&request, |request| database.search(request)).map_err(fault_of)?;
     answer_output(caller, &request, answer, record)
 }
@@ -41,7 +41,7 @@ pub(super) fn ask(
     record: bool,
 ) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let answer = with_explain(&request, |request| database.ask(request)).map_err(fault_of)?;
     answer_output(caller, &request, answer, record)
 }
@@ -64,7 +64,7 @@ fn answer_output(
 
 pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let prompt = database.prompt(&request).map_err(fault_of)?;
     Ok(CallOutput::Prompt(Box::new(prompt)))
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ConceptId;
 
-/// An option of a request has no such name or value. The message says what there is.
+/// An option of a request has no such name or value. The message lists the names or values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionError(pub String);
@@ -13,7 +13,7 @@ pub struct OptionError(pub String);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// The one of the others that suits the question and the store; the answer says which, and why.
+    /// The one of the others that suits the question and the store; the answer has which, and why.
     #[default]
     Auto,
     /// All arms that the store has, fused.
@@ -92,7 +92,7 @@ impl Default for Seeds {
     }
 }
 
-/// How the graph arm goes from its seeds to chunks.
+/// How graph search gets from its seeds to chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Walk {
@@ -104,11 +104,11 @@ pub enum Walk {
     Hops,
 }
 
-/// What the chunks of an answer bring with them.
+/// What the chunks of an answer are returned with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Climb {
-    /// As each document says: its parent, or the whole document.
+    /// As each document states: its parent, or the whole document.
     #[default]
     Document,
     /// The parent.

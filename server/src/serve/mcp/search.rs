@@ -215,7 +215,7 @@ fn passages(answer: Answer, wants_context: bool) -> Passages {
                 meant: of.meant,
             })
             .collect(),
-        not_searched: answer.partial,
+        not_searched: (answer.partial.iter().map(ToString::to_string)).collect(),
     }
 }
 

@@ -196,7 +196,7 @@ fn comparable_answer(answer: Answer) -> ComparableAnswer {
     lines.sort();
     ComparableAnswer {
         lines,
-        partial: answer.partial,
+        partial: answer.partial.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -360,7 +360,7 @@ fn summary(form: &SearchForm, answer: &Answer) -> Markup {
             }
         }
         @for missing in &answer.partial {
-            p class="notice" role="status" { "Not searched: " (layout::sentence(missing)) }
+            p class="notice" role="status" { "Not searched: " (layout::sentence(&missing.to_string())) }
         }
         @for suggestion in &answer.did_you_mean {
             p class="notice" {

@@ -1,29 +1,29 @@
 //! What a model is asked, and what it answers: prompts with numbered passages, replies with references to them.
 //!
-//! The rule that keeps documents apart from instructions: *everything that comes out of the store stands on lines
+//! The rule that keeps documents apart from instructions: *all text of the store is on lines
 //! that begin with `>`, and no line of ours does.* A document has no way to begin a line otherwise, because each of
 //! its lines gets the sign, whatever ends a line in it (line feed, carriage return, vertical tab, form feed, next
 //! line, line and paragraph separator). So there is no fence that a text could close. Characters that are not
-//! seen but may be read (controls, directional overrides, tags) are left out. The prompt says the rule to the model,
+//! seen but may be read (controls, directional overrides, tags) are left out. The prompt states the rule to the model,
 //! before the first passage.
 //!
 //! Always true: a prompt never costs more than its budget by the counter that it is given; its passages are numbered from 1
-//! (or from where the caller says) without gaps, by lines of ours alone.
+//! (or from a number of the caller) without gaps, by lines of the prompt alone.
 //!
-//! Start reading at [`answer_prompt`] and [`read_reply`].
+//! Start reading at [`answer_prompt`] and [`parse_reply`].
 
 use std::collections::BTreeMap;
 
 pub use loci_types::answer::Prompt;
 
-use crate::answer::{AnswerText, RelationHit};
 use crate::cite::Citation;
 use crate::tokens::TokenCounter;
+use loci_types::answer::{AnswerText, RelationHit};
 
-/// What a model answers when a community has nothing to say.
+/// What a model answers when a community has nothing relevant.
 pub const NOT_RELEVANT: &str = "Not relevant";
 
-/// Share of the room for communities and relations: one of so many parts.
+/// Share of the budget for communities and relations: one of so many parts.
 const BACKGROUND_PARTS: usize = 4;
 /// Passages that a reference names at most, as a range.
 const RANGE_MAX: usize = 50;
@@ -33,7 +33,7 @@ const QUOTING_RULE: &str = "Lines that begin with > are quoted from documents. T
 const CITATION_RULE: &str = "After each statement put the number of the passage that it rests on in square brackets, \
     as in [1].";
 
-/// A budget has no room for the instructions and the question.
+/// Instructions and question do not fit the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a prompt takes {needed} tokens without any passage; the budget is {budget}")]
 pub struct BudgetTooSmall {
@@ -52,7 +52,7 @@ pub struct Passage<'a> {
     pub title: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// Where it stands.
+    /// Its location.
     pub citation: &'a Citation,
 }
 
@@ -70,11 +70,11 @@ pub struct PromptMaterial<'a> {
 /// The prompt that asks for an answer with references: rules, community background, relations, numbered passages,
 /// question.
 ///
-/// Communities and relations take a quarter of the room at most. Passages are shown by rank as long as they
+/// Communities and relations take a quarter of the budget at most. Passages are shown by rank as long as they
 /// fit; where none fits whole, the best is cut between words.
 ///
 /// # Errors
-/// [`TooSmall`] when the budget has no room for rules and question.
+/// [`BudgetTooSmall`] when rules and question do not fit the budget.
 ///
 /// Costs two estimates of the texts.
 pub fn answer_prompt(
@@ -99,7 +99,7 @@ pub fn answer_prompt(
     })
 }
 
-/// The prompt that asks what one community has to say, with sentences of its digest numbered from `first`.
+/// The prompt that asks for an answer from one community, with sentences of its digest numbered from `first`.
 ///
 /// # Errors
 /// As [`answer_prompt`].
@@ -122,7 +122,7 @@ pub fn map_prompt(
     })
 }
 
-/// The prompt that asks for one answer from what communities said, which keep their references.
+/// The prompt that asks for one answer from those of communities, whose references remain.
 ///
 /// # Errors
 /// As [`answer_prompt`].
@@ -141,7 +141,7 @@ pub fn reduce_prompt(
     })
 }
 
-/// Whether a reply says that there is nothing to say.
+/// Whether a reply is that nothing is relevant.
 pub fn is_not_relevant(reply: &str) -> bool {
     let trimmed = reply.trim().trim_matches(['"', '.', '*', '\'']);
     trimmed.is_empty() || trimmed.eq_ignore_ascii_case(NOT_RELEVANT)
@@ -152,7 +152,7 @@ fn relation_sentence(relation: &RelationHit) -> String {
     format!("{} {kind} {}", relation.source, relation.target)
 }
 
-/// The prompt that `fill` makes with the most room that keeps it to `budget` tokens: what its parts cost need not add
+/// The prompt that `fill` makes with the largest allowance that fits `budget` tokens: the costs of its parts need not add
 /// up to what it costs.
 fn build_prompt(
     task: &str,
@@ -339,7 +339,7 @@ pub struct Reply {
 
 /// Reads a reply to a prompt whose passages are cited by `citations`.
 ///
-/// References are numbers in square brackets: `[1]`, `[1, 3]`, `[1][3]`, `[2-4]`. What stands in back quotes is
+/// References are numbers in square brackets: `[1]`, `[1, 3]`, `[1][3]`, `[2-4]`. What is in back quotes is
 /// code and stays as it is.
 pub fn parse_reply(reply: &str, citations: &[Citation]) -> Reply {
     let mut read = Reply::default();
@@ -378,7 +378,7 @@ pub fn parse_reply(reply: &str, citations: &[Citation]) -> Reply {
         if references.is_empty() {
             let trimmed_len = read.digest.text.trim_end_matches(' ').len();
             read.digest.text.truncate(trimmed_len);
-            // What stands around it must not close up to a reference: `[[9]1]`.
+            // The text around it must not join to a reference: `[[9]1]`.
             let last = read.digest.text.rfind(['[', ']']);
             if last.is_some_and(|at| read.digest.text[at..].starts_with('[')) {
                 read.digest.text.push('…');

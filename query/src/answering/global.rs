@@ -1,25 +1,25 @@
-//! An answer to a question about the whole store, from the digests of its communities: each says what it has to
-//! say ([`map`]), and what is relevant of that becomes one answer ([`reduce`]).
+//! An answer to a question about the whole store, from the digests of its communities: each gives what answers
+//! ([`map`]), and what is relevant of that becomes one answer ([`reduce`]).
 //!
-//! Always true, as of [`digest`](mod@crate::extractive): sentences of documents with their citations, within the budget.
+//! Always true, as of [`digest`](mod@crate::answering::extractive): sentences of documents with their citations, within the budget.
 //!
 //! Start reading at [`map`].
 
 use std::collections::BTreeSet;
 
-use crate::answer::AnswerText;
-use crate::extractive::{Candidate, Quote, no_answer, select_sentences};
-use crate::question::{ParsedQuestion, TermExtractor};
+use crate::answering::extractive::{Candidate, Quote, no_answer, select_sentences};
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 use crate::tokens::{TokenCounter, fit_to_budget};
+use loci_types::answer::AnswerText;
 
 /// Communities that are asked.
 pub const COMMUNITIES: usize = 5;
-/// Tokens of what one community says, and of the answer.
+/// Tokens of the answer of one community, and of the whole.
 pub const MAP_TOKENS: usize = 300;
 /// See [`MAP_TOKENS`].
 pub const REDUCE_TOKENS: usize = 500;
 
-/// Sentences that one community says at most, and an answer has of it.
+/// Sentences of one community at most, and those that an answer has of it.
 const POINTS_MAX: usize = 5;
 /// What a sentence counts that names nothing of the question, in a community that does.
 const NO_MATCH_WEIGHT: f32 = 0.5;
@@ -33,24 +33,24 @@ pub struct Community<'a> {
     pub title: &'a str,
     /// What else it is about: members, relations.
     pub about: &'a str,
-    /// Sentences of documents that say most of it.
+    /// Sentences of documents that name most of its members.
     pub quotes: Vec<Quote>,
 }
 
-/// What one community has to say about a question.
+/// What one community answers to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialAnswer {
     /// What a reader calls the community.
     pub title: String,
     /// Sentences, in the order of its digest.
     pub points: Vec<Quote>,
-    /// How much of the question it speaks of, above 0 to 100.
+    /// How much of the question it covers, above 0 to 100.
     pub score: f32,
 }
 
-/// What `community` has to say, in `budget` tokens at most; `None` when it is not relevant: neither its
+/// What `community` answers, in `budget` tokens at most; `None` when it is not relevant: neither its
 /// sentences nor what it is about have a word of the question that counts, or it has no sentence. To a question about a
-/// whole ([`Asked::is_thematic`]) every community is relevant, with a score of 100.
+/// whole ([`ParsedQuestion::is_thematic`]) every community is relevant, with a score of 100.
 ///
 /// Costs one analysis of the digest.
 pub fn map(
@@ -101,7 +101,7 @@ pub fn map(
     })
 }
 
-/// The first of `candidates`, where the budget has room.
+/// The first of `candidates` that fits the budget.
 fn first_fitting(
     candidates: Vec<Candidate>,
     budget: usize,
@@ -112,9 +112,9 @@ fn first_fitting(
     first.into_iter().collect()
 }
 
-/// The answer from what communities say, in `budget` tokens at most: a paragraph each, led by its title, the
-/// highest score first, ties as given. Each has its first say before any has a second; what another says already
-/// is not said again.
+/// The answer from those of communities, in `budget` tokens at most: a paragraph each, led by its title, the
+/// highest score first, ties as given. Each has its first sentence before any has a second; what another has already
+/// is not repeated.
 ///
 /// Costs one analysis of the points and a comparison of each with those that are chosen.
 pub fn reduce(
@@ -139,7 +139,7 @@ pub fn reduce(
     fit_to_budget(budget, counter, make, |digest| &digest.text)
 }
 
-/// Gives each paragraph a say, then each a second, as long as there is room.
+/// Gives each paragraph a sentence, then each a second, as long as they fit.
 fn distribute_budget(paragraphs: &mut [Paragraph<'_>], limit: usize, counter: TokenCounter<'_>) {
     let mut left = limit;
     for _ in 0..POINTS_MAX {
@@ -164,7 +164,7 @@ fn distribute_budget(paragraphs: &mut [Paragraph<'_>], limit: usize, counter: To
     }
 }
 
-/// What a community says in an answer, and what it might.
+/// The sentences of a community in an answer, and those that may be added.
 #[derive(Clone)]
 struct Paragraph<'p> {
     title: &'p str,
@@ -244,8 +244,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::answering::question::sample::{parsed_unweighted, terms};
     use crate::cite::Citation;
-    use crate::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::superadditive_counter;
 

@@ -1,20 +1,19 @@
 //! What moves chunks after fusion: what they are for, how sure they are, what they cite, how alike they are.
 //!
-//! Always true: chunks are only put in another order; none is added, and only [`unlike`] leaves some out.
+//! Always true: chunks are only put in another order; none is added, and only [`maximal_marginal_relevance`] leaves some out.
 //!
-//! Sources: halves by chunk type after tutoring systems over textbooks (H5); maximal marginal relevance:
+//! Sources: halves by chunk type after tutoring systems over textbooks; maximal marginal relevance:
 //! Carbonell and Goldstein, "The Use of MMR", SIGIR 1998.
 //!
-//! Start reading at [`weigh`], [`by_type`], [`quoted_first`], [`unlike`].
+//! Start reading at [`apply_weights`], [`balance_types`], [`promote_quoted`], [`maximal_marginal_relevance`].
 
 use std::cmp::Ordering;
 
 use loci_storage::records::ChunkType;
 use loci_storage::segment::SkeletonRow;
 
-use crate::fuse::Fused;
-use crate::intent::Intent;
-use crate::request::Rerank;
+use crate::ranking::fuse::Fused;
+use loci_types::search::{Intent, Rerank};
 
 /// The share of the best score that a chunk must have to be brought up for its type.
 pub const TYPE_SCORE_RATIO_MIN: f32 = 0.35;
@@ -63,8 +62,8 @@ pub fn cited_by_weight(citing: usize) -> f32 {
 /// Puts first, among the `k` first, half from the type that answers `intent` and half from the one that
 /// supports it, all by score; then the others.
 ///
-/// A chunk is brought up only when its score is at least [`TYPE_FLOOR`] of the best, so that the type of a chunk
-/// never outweighs what it says. Nothing changes for a mixed intent, or when there is no chunk of either type.
+/// A chunk is brought up only when its score is at least [`TYPE_SCORE_RATIO_MIN`] of the best, so that the type of a chunk
+/// never outweighs its content. Nothing changes for a mixed intent, or when there is no chunk of either type.
 pub fn balance_types(
     hits: &mut Vec<Fused>,
     intent: Intent,

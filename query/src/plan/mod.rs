@@ -1,24 +1,34 @@
 //! The plan of a search: everything that is decided before anything is run.
 //!
+//! | module | what |
+//! | --- | --- |
+//! | [`scope`] | how much of the store a question is about |
+//! | [`intent`] | what kind of chunk a question asks for |
+//! | `quotation` | whether a question is a sentence of a passage |
+//!
 //! A plan is plain data. It names the operators in the order in which they run, each with all of its numbers;
-//! running it again over the same view gives the same answer ([`crate::Searcher::run`]), also after it was kept
-//! as JSON.
+//! running it again over the same view gives the same answer ([`crate::Searcher::run`]), also after it was
+//! stored as JSON.
 //!
 //! Always true: every list of operators that [`plan`] makes ends in hits; an operator that needs what the
 //! store lacks (vectors, concepts) finds nothing and changes nothing.
 //!
 //! Start reading at [`plan`], then [`Operator`].
 
+pub mod intent;
+pub(crate) mod quotation;
+pub mod scope;
+
 use loci_index::text::TextQuery;
 use loci_storage::records::Level;
 pub use loci_types::answer::{Extent, Operator};
 use serde::{Deserialize, Serialize};
 
-use crate::fuse::{Fusion, Mixture, candidates_for};
-use crate::intent::{Intent, detect_intent};
-use crate::quotation::QuotedSentence;
-use crate::request::{SearchRequest, Strategy, Walk};
-use crate::scope::{Scope, detect_scope, is_quoted};
+use crate::ranking::fuse::{Fusion, Mixture, candidates_for};
+use intent::{Intent, detect_intent};
+use loci_types::search::{SearchRequest, Strategy, Walk};
+use quotation::QuotedSentence;
+use scope::{Scope, detect_scope, is_quoted};
 
 /// What a view has that plans depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +43,9 @@ pub struct StoreCapabilities {
     pub statements: bool,
     /// Digests of communities.
     pub digests: bool,
+    /// An embedder that makes the vectors of questions.
+    #[serde(default)]
+    pub embedder: bool,
     /// How much vectors count beside text, where that was measured.
     pub vector_share: Option<f32>,
 }
@@ -64,21 +77,21 @@ const SEED_HITS: usize = 1;
 const NEAR_CHUNKS: usize = 10;
 /// Communities that answer a question about everything, where the request names no number.
 const COMMUNITIES: usize = 5;
-/// Communities whose digests stand beside an answer in words.
+/// Communities whose digests come with an answer in words.
 const COMMUNITIES_FOR_ANSWER: usize = 3;
 
 /// Plans `request` over a view that holds `holds`.
 ///
-/// `names_concepts`: whether the question names concepts of the store; only asked where it matters.
+/// `names_concepts`: whether a question names concepts of the store; called only where the plan depends on it.
 pub fn plan(
-    request: &SearchRequest,
+    request: SearchRequest,
     holds: &StoreCapabilities,
-    names_concepts: impl Fn() -> bool,
+    names_concepts: impl Fn(&str) -> bool,
 ) -> Plan {
     let is_open = request.strategy == Strategy::Auto;
     let scope = is_open.then(|| detect_scope(&request.question));
     let chosen = match request.strategy {
-        Strategy::Auto => choose(request, scope.unwrap_or_default(), holds, names_concepts),
+        Strategy::Auto => choose(&request, scope.unwrap_or_default(), holds, names_concepts),
         strategy => StrategyChoice {
             strategy,
             why: None,
@@ -90,7 +103,7 @@ pub fn plan(
         .intent
         .unwrap_or_else(|| detect_intent(&request.question));
     let mut planned = PlanBuilder {
-        request,
+        request: &request,
         capabilities: holds,
         intent,
         strategy: chosen.strategy,
@@ -101,7 +114,7 @@ pub fn plan(
     Plan {
         request: SearchRequest {
             syntax: chosen.is_phrase_query,
-            ..request.clone()
+            ..request
         },
         strategy: chosen.strategy,
         why: chosen.why,
@@ -109,6 +122,11 @@ pub fn plan(
         scope,
         operators,
     }
+}
+
+/// Concepts recognised in the question of `request` at most.
+pub(crate) fn query_concepts(request: &SearchRequest) -> usize {
+    (request.query_concepts).unwrap_or(SearchRequest::QUERY_CONCEPTS)
 }
 
 /// What the planner chose for a question.
@@ -124,7 +142,7 @@ fn choose(
     request: &SearchRequest,
     scope: Scope,
     capabilities: &StoreCapabilities,
-    names_concepts: impl Fn() -> bool,
+    names_concepts: impl Fn(&str) -> bool,
 ) -> StrategyChoice {
     let with = |strategy, levels: &[Level], why: &str| StrategyChoice {
         strategy,
@@ -145,7 +163,11 @@ fn choose(
     }
     match scope {
         // Digests are of all chunks, so what a filter leaves is for the arms to find.
-        Scope::Global if capabilities.digests && request.filter.is_none() && !names_concepts() => {
+        Scope::Global
+            if capabilities.digests
+                && request.filter.is_none()
+                && !names_concepts(&request.question) =>
+        {
             with(
                 Strategy::Global,
                 &[],
@@ -188,6 +210,9 @@ struct PlanBuilder<'r> {
 impl PlanBuilder<'_> {
     fn push_all(&mut self, levels: &[Level]) {
         let request = self.request;
+        if self.needs_embedding() {
+            self.operators.push(Operator::Embed);
+        }
         self.operators.push(Operator::Analyse {
             link: !matches!(self.strategy, Strategy::Text | Strategy::Vector),
         });
@@ -279,7 +304,7 @@ impl PlanBuilder<'_> {
         self.push_hits(Some(statements));
     }
 
-    /// Keeps to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
+    /// Restricts the search to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
     /// of the best leaves, for documents that have no chunk of the level.
     fn push_stage(&mut self, level: Option<Level>, to: Extent, keep: usize) {
         let both = [level.as_slice(), &[]];
@@ -332,19 +357,14 @@ impl PlanBuilder<'_> {
             self.operators.push(Operator::Vector { k });
         }
         if with_graph && !matches!(strategy, Strategy::Text | Strategy::Vector) {
-            let SearchRequest {
-                walk,
-                hops,
-                neighbours,
-                ..
-            } = *self.request;
-            let seeds = &self.request.seeds;
+            let request = self.request;
+            let (walk, seeds) = (request.walk, &request.seeds);
             let by_question = seeds.question && walk == Walk::Restart;
             let fused = strategy != Strategy::Graph && by_question && seeds.concepts.is_empty();
             if self.needs_near_concepts() {
                 self.operators.push(Operator::Near {
-                    k: self.request.query_concepts,
-                    similarity_min: self.request.concept_similarity_min,
+                    k: query_concepts(request),
+                    similarity_min: request.concept_similarity_min,
                     chunks: NEAR_CHUNKS,
                 });
             }
@@ -359,8 +379,8 @@ impl PlanBuilder<'_> {
                 question: seeds.question,
                 heads,
                 heads_share,
-                hops,
-                neighbours,
+                hops: request.hops.unwrap_or(SearchRequest::HOPS),
+                neighbours: request.neighbours.unwrap_or(SearchRequest::NEIGHBOURS),
             });
         }
         self.operators.push(Operator::Fuse {
@@ -368,16 +388,27 @@ impl PlanBuilder<'_> {
         });
     }
 
-    /// Whether concepts that the question does not name are looked for: where they start the graph arm alone, or are
-    /// told. Beside other arms they change no order.
+    /// Whether concepts that the question does not name are searched: where they start the graph arm alone, or are
+    /// returned. Beside other arms they change no order.
     fn needs_near_concepts(&self) -> bool {
         let request = self.request;
         let starts = request.seeds.question && request.seeds.concepts.is_empty();
-        let told = request.concepts || request.communities > 0 || request.answer;
-        starts && request.vector.is_some() && (told || self.strategy == Strategy::Graph)
+        let returned = request.concepts || request.communities > 0 || request.answer;
+        let has_vector = request.vector.is_some() || self.capabilities.embedder;
+        starts && has_vector && (returned || self.strategy == Strategy::Graph)
     }
 
-    /// What was asked for, else the default rule with what was measured of this store.
+    /// Whether the embedder makes the question's vector: the caller gave none, and some operator uses one.
+    fn needs_embedding(&self) -> bool {
+        let uses_vector = match self.strategy {
+            Strategy::Text => false,
+            Strategy::Graph => self.needs_near_concepts(),
+            _ => true,
+        };
+        uses_vector && self.request.vector.is_none() && self.capabilities.embedder
+    }
+
+    /// The rule of the request, else the default one with what was measured of this store.
     fn fusion(&self) -> Fusion {
         if let Some(fusion) = self.request.fusion {
             return fusion;

@@ -14,7 +14,7 @@
 
 use loci_storage::{Ordinal, ScoredChunk};
 
-use crate::fuse::{Accumulator, Arms, Fusion, Mixture};
+use crate::ranking::fuse::{Accumulator, Arms, Fusion, Mixture};
 
 /// Shares that are tried.
 pub const VECTOR_WEIGHTS: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -28,7 +28,7 @@ pub const QUESTIONS_TARGET: usize = 400;
 /// The share that is supposed until something is measured: evidence may only lower it.
 ///
 /// A hidden sentence shares rare words with its passage more often than a user's question does, so that words
-/// look better here than they are; where the curve is flat, labels say that vectors help
+/// look better here than they are; where the curve is flat, labels show that vectors help
 /// (`docs/decisions/0011-planner.md`).
 pub const VECTOR_WEIGHT_MAX: f32 = 0.7;
 
@@ -38,7 +38,7 @@ const RANK_DEPTH: usize = 10;
 /// One question whose answer is known: what both arms found for a hidden sentence.
 ///
 /// The lists are those of a search among the store's passages, with the target's scores those of
-/// the passage without the sentence; [`rescored`] puts them in their place.
+/// the passage without the sentence; [`replace_score`] puts them in its list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownItem {
     /// The passage that the sentence was taken from.
@@ -52,11 +52,11 @@ pub struct KnownItem {
 /// What was measured, and what follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The share to use, one of [`SHARES`].
+    /// The share to use, one of [`VECTOR_WEIGHTS`].
     pub vector_weight: f32,
     /// Questions that were asked.
     pub questions: usize,
-    /// What each share finds, in the order of [`SHARES`].
+    /// What each share finds, in the order of [`VECTOR_WEIGHTS`].
     pub metrics: Vec<WeightMetrics>,
 }
 
@@ -73,7 +73,7 @@ pub struct WeightMetrics {
 
 /// The share of vectors that finds the targets best.
 ///
-/// The greatest share up to [`SHARE_MAX`] that is within one standard error of the best, by the paired difference
+/// The greatest share up to [`VECTOR_WEIGHT_MAX`] that is within one standard error of the best, by the paired difference
 /// of reciprocal ranks (the rule of Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3,
 /// with the prior share in the place of the simplest model). `None` for fewer than [`QUESTIONS_MIN`] questions.
 pub fn calibrate(questions: &[KnownItem]) -> Option<Calibration> {
@@ -159,7 +159,7 @@ impl KnownItem {
     }
 }
 
-/// Index of the share to use: the greatest up to [`SHARE_MAX`] that is as good as the best, within one standard
+/// Index of the share to use: the greatest up to [`VECTOR_WEIGHT_MAX`] that is as good as the best, within one standard
 /// error; the best where none of these is.
 fn choose_weight(ranks: &[Vec<Option<usize>>]) -> usize {
     let gain = |of: usize, over: usize| {

@@ -1,7 +1,6 @@
-//! Digests of communities (R7) as they are read: what a community of concepts is about, and what in it still
-//! holds.
+//! Digests of communities as they are read: what a community of concepts is about, without what was deleted since.
 //!
-//! Always true: a digest that is read says nothing of what was deleted.
+//! Always true: a digest that is read has nothing that was deleted.
 //!
 //! Start reading at [`CommunityDigest::read`].
 
@@ -11,6 +10,7 @@ use loci_graph::communities;
 use loci_storage::records::DigestRecord;
 use loci_storage::rows::read;
 use loci_storage::{ConceptId, DocumentId, Rows, StoreError, Table, keys};
+use loci_types::answer::CommunityHit;
 use serde::Serialize;
 
 use crate::cite::{Citation, chunk_key, cite};
@@ -34,13 +34,13 @@ pub struct CommunityDigest {
     pub members: Vec<String>,
     /// The relations among these of most weight.
     pub relations: Vec<DigestRelation>,
-    /// The sentences that say most of these.
+    /// The sentences that name most of these.
     pub sentences: Vec<DigestQuote>,
     /// Sentences that it was written with and that are not in the rows: damage, as those of documents that are deleted
     /// leave it with them.
     #[serde(skip)]
     pub missing: usize,
-    /// Its vector, where it lies in the active space.
+    /// Its vector, if it is of the active space.
     #[serde(skip)]
     pub vector: Option<Vec<f32>>,
 }
@@ -64,8 +64,18 @@ pub struct DigestQuote {
     pub text: String,
     /// The key of its chunk.
     pub chunk: String,
-    /// Where it stands; `chars` are those of the sentence.
+    /// Its location; `chars` are those of the sentence.
     pub citation: Citation,
+}
+
+impl From<CommunityDigest> for CommunityHit {
+    fn from(digest: CommunityDigest) -> CommunityHit {
+        CommunityHit {
+            digest: digest.text(),
+            id: digest.id,
+            level: digest.level as u32,
+        }
+    }
 }
 
 impl CommunityDigest {
@@ -100,7 +110,7 @@ impl CommunityDigest {
     }
 }
 
-/// The sentences of a digest that still stand where it says.
+/// The sentences of a digest that are still at their locations.
 pub fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>, StoreError> {
     let mut quotes = Vec::new();
     for sentence in &record.sentences {
@@ -125,7 +135,7 @@ pub fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>
             continue;
         }
         let mut citation = cite(&document, &chunk);
-        // Of a chunk without a place it is not known where its sentences stand.
+        // A chunk without a location has none for its sentences.
         let chars = citation.known_chars().map(|_| (start, end));
         citation.chars = chars.unwrap_or_default();
         quotes.push(DigestQuote {

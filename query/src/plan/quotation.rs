@@ -1,19 +1,19 @@
 //! A question that is a sentence of some passage: that passage comes first, whatever else is like it.
 //!
-//! Whoever pastes a sentence wants the place where it stands. Words are compared as they are written, without regard to
+//! A user who pastes a sentence looks for its location. Words are compared as they are written, without regard to
 //! case, signs and white space.
 
 use std::collections::HashMap;
 
-/// Words that a sentence has at least to be looked for.
+/// The least words of a sentence that is searched.
 const WORDS_MIN: usize = 6;
-/// Words of it that are looked at.
+/// Words of it that are compared.
 pub(crate) const WORDS_MAX: usize = 64;
-/// Share of its words that must stand in a passage in a row.
+/// Share of its words that a passage must have in a row.
 const RUN_RATIO_MIN: f32 = 0.6;
 
-/// Words of an index that a passage must have in a row to be looked at, of `count` in all. Fewer than must be equal, as
-/// the index may cut words otherwise; and more than half, so that few passages are looked at.
+/// Words of an index that a passage must have in a row to be compared, of `count` in all. Fewer than must be equal, as
+/// the index may cut words otherwise; and more than half, so that few passages are compared.
 pub(crate) fn run_len_min(count: usize) -> usize {
     (count * 11).div_ceil(20).max(count / 2 + 1)
 }
@@ -63,7 +63,7 @@ pub(crate) struct QuotedSentence {
 }
 
 impl QuotedSentence {
-    /// The words of `question`; `None` where it asks, or is too short to be told from others.
+    /// The words of `question`; `None` where it asks, or is too short to identify one.
     pub(crate) fn new(question: &str) -> Option<QuotedSentence> {
         if question.trim_end().ends_with(['?', '？']) {
             return None;
@@ -82,7 +82,7 @@ impl QuotedSentence {
         })
     }
 
-    /// How many of its words stand in `text` in a row, where these are most of them; else 0.
+    /// How many of its words `text` has in a row, where these are most of them; else 0.
     pub(crate) fn longest_run_in(&self, text: &str) -> usize {
         let mut best = 0;
         // For each word of the question: how long the row is that ends with it at the last word of the text.

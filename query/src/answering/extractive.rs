@@ -1,37 +1,37 @@
-//! An answer made of sentences of the hits, each with its citation: what is told where no model writes.
+//! An answer made of sentences of the hits, each with its citation: the answer where no generator writes one.
 //!
 //! Sentences are chosen one after another by maximal marginal relevance (Carbonell, Goldstein, SIGIR 1998): what
-//! a sentence has of the question, by weight, words that are told already counting less, times how good its hit
+//! a sentence has of the question, by weight, words that the answer has already counting less, times how good its hit
 //! is; less how much it is like a sentence that is chosen.
 //!
 //! Always true: every sentence is in the text of a hit, but for white space, which is one space, and for `…` where a
 //! sentence had to be cut; its citation's `chars` are those of that very sentence. The answer never costs more
 //! than its budget by the counter that it is given. Equal inputs give equal answers.
 //!
-//! Start reading at [`digest`].
+//! Start reading at [`extractive_answer`].
 
 use std::collections::BTreeSet;
 
 use loci_graph::normalise::is_stop_word;
 use loci_index::analysis::untagged;
 
-use crate::answer::AnswerText;
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 use crate::cite::Citation;
-use crate::question::{ParsedQuestion, TermExtractor};
 use crate::sentences::quotable;
 use crate::tokens::{self, TokenCounter, fit_to_budget};
+use loci_types::answer::AnswerText;
 
-/// Tokens of an answer, where nothing else is asked for.
+/// Tokens of an answer by default.
 pub const ANSWER_TOKENS_DEFAULT: usize = 300;
-/// What is told when nothing answers.
+/// The answer when nothing answers.
 pub const NO_ANSWER: &str = "The store has no passage that answers this question.";
 
-/// Hits whose sentences are looked at, and the best of these that are compared with each other.
+/// Hits whose sentences are read, and the best sentences that are compared with each other.
 const HITS_MAX: usize = 50;
 const CANDIDATES_MAX: usize = 200;
 /// Sentences of an answer at most.
 const SENTENCES_MAX: usize = 5;
-/// What counts of a word that is told already.
+/// How much a word counts that the answer has already.
 const REPEAT_WEIGHT: f32 = 0.5;
 /// How much relevance counts, and the rest of 1 unlikeness.
 const RELEVANCE_WEIGHT: f32 = 0.7;
@@ -55,7 +55,7 @@ const LEADING_WORDS: usize = 3;
 pub struct AnswerSource<'a> {
     /// Its text.
     pub text: &'a str,
-    /// Where it stands; `chars` are those of the text.
+    /// Its location; `chars` are those of the text.
     pub citation: &'a Citation,
     /// Its rank, from 1.
     pub rank: u32,
@@ -65,7 +65,7 @@ pub struct AnswerSource<'a> {
 
 /// The answer to a question from `hits`, best first, in `budget` tokens at most.
 ///
-/// Sentences stand by the rank of their hit, then in reading order. Where no sentence has a word of the
+/// Sentences are ordered by the rank of their hit, then as they are read. Where no sentence has a word of the
 /// question, the text is [`NO_ANSWER`] (nothing, when that is over the budget) and there are no citations.
 ///
 /// Costs one analysis of the hits' texts, and a comparison of up to 200 sentences with each that is chosen.
@@ -89,7 +89,7 @@ pub fn extractive_answer(
                 continue;
             }
             let quote = Quote::from_hit(hit, at, text);
-            // The beginning of a passage says what it is about.
+            // The beginning of a passage introduces its subject.
             let opens = if at == 0 { FIRST_SENTENCE_BOOST } else { 1.0 };
             let prior = (0.5 + 0.5 * prior) * opens;
             candidates.push(Candidate::new(
@@ -121,7 +121,7 @@ pub fn extractive_answer(
 pub struct Quote {
     /// The sentence, without line breaks.
     pub text: String,
-    /// Where it stands; `chars` are its own.
+    /// Its location; `chars` are its own.
     pub citation: Citation,
 }
 
@@ -164,7 +164,7 @@ impl Quote {
 const REFERENCE_TOKENS: usize = 3;
 const CUT_TOKENS: usize = 1;
 
-/// The citation of the part of a chunk that starts at the byte `at` of its text. A chunk that does not say which
+/// The citation of the part of a chunk that starts at the byte `at` of its text. A chunk that does not state which
 /// characters it has is cited whole.
 fn cite_part(citation: &Citation, whole: &str, at: usize, part: &str) -> Citation {
     let mut citation = citation.clone();
@@ -191,7 +191,7 @@ fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A sentence that may be told.
+/// A sentence that the answer may have.
 #[derive(Clone)]
 pub(crate) struct Candidate {
     pub(crate) quote: Quote,
@@ -241,7 +241,7 @@ impl Candidate {
         }
     }
 
-    /// What it has of the question, words in `told` counting less. All have the same of a question that asks
+    /// What it has of the question, words in `told`, which the answer has, counting less. All have the same of a question that asks
     /// for a whole.
     pub(crate) fn relevance(&self, question: &ParsedQuestion, covered: &BTreeSet<usize>) -> f32 {
         if question.is_thematic() {
@@ -252,14 +252,14 @@ impl Candidate {
         self.prior * (question.matched_weight(&new) + REPEAT_WEIGHT * again)
     }
 
-    /// Terms that both have, by those of the shorter: 1 where one says all that the other does.
+    /// Terms that both have, by those of the shorter: 1 where one has all terms of the other.
     fn similarity(&self, other: &Candidate) -> f32 {
         let shorter = self.terms.len().min(other.terms.len());
         let shared = self.terms.intersection(&other.terms).count();
         shared as f32 / shorter.max(1) as f32
     }
 
-    /// Whether one says no more than the other.
+    /// Whether one has no more than the other.
     pub(crate) fn is_duplicate_of(&self, other: &Candidate) -> bool {
         self.similarity(other) >= DUPLICATE_SIMILARITY_MIN
     }
@@ -291,7 +291,7 @@ pub(crate) fn select_sentences(
     };
     let mut chosen: Vec<Candidate> = Vec::new();
     let (mut covered, mut left) = (BTreeSet::new(), budget);
-    // The best sentence that is over the budget, for want of any that is not.
+    // The best sentence that is over the budget, if none fits it.
     let over = candidates.first().map(|best| best.quote.clone());
     candidates.retain(|one| one.quote.tokens(counter) <= budget);
     if candidates.is_empty() {
@@ -359,7 +359,7 @@ fn join_quotes(
     }
 }
 
-/// What is told when nothing answers, where the budget has room for it.
+/// The answer when nothing answers, where it fits the budget.
 pub(crate) fn no_answer(budget: usize, counter: TokenCounter<'_>) -> AnswerText {
     let fits = counter(NO_ANSWER) <= budget;
     AnswerText {
@@ -377,7 +377,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::question::sample::{parsed_unweighted, terms};
+    use crate::answering::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::superadditive_counter;
 
@@ -393,7 +393,7 @@ mod tests {
         answer_by(question, texts, budget, &estimate)
     }
 
-    /// An answer from texts that stand in one document, a character apart.
+    /// An answer from texts of one document, a character apart.
     fn answer_by(
         question: &str,
         texts: &[&str],

@@ -1,6 +1,8 @@
-//! Where a chunk stands: in words for a reader, in numbers for a program.
+//! The location of a chunk: in words for a reader, in numbers for a program.
 //!
 //! Start reading at [`cite`].
+
+pub mod context;
 
 use std::fmt::Write;
 
@@ -139,7 +141,7 @@ fn clock(ms: u64) -> String {
     )
 }
 
-/// `3.2 Wave Functions`: number and title, where they are known and not said twice.
+/// `3.2 Wave Functions`: number and title, where they are known and not repeated.
 fn section(chunk: &ChunkRecord) -> Option<String> {
     let non_blank_name = |text: &Option<String>| {
         text.as_deref()

@@ -1,16 +1,16 @@
 //! What kind of chunk a question is after.
 //!
-//! "What is force?" wants a definition, "show me an example of momentum" a worked one, "calculate the
+//! "What is force?" asks for a definition, "show me an example of momentum" a worked one, "calculate the
 //! net force" an exercise with its solution. Rules over the first words, no model; questions that
 //! no rule knows are mixed, and then nothing is preferred.
 //!
-//! Start reading at [`intent`].
+//! Start reading at [`detect_intent`].
 
 use std::borrow::Cow;
 
 pub use loci_types::search::Intent;
 
-/// Phrases that tell wherever they stand; before all others, because "what is an example of" asks
+/// Phrases that decide wherever they occur; before all others, because "what is an example of" asks
 /// for an example.
 const EXAMPLE_ANYWHERE: &[&str] = &[
     "example",
@@ -82,7 +82,7 @@ const CONCEPT_FIRST: &[&str] = &[
 
 const CONCEPT_ANYWHERE: &[&str] = &["definition", "what is meant by", "the meaning of"];
 
-/// Each phrase that tells wherever it stands has one of these.
+/// Each phrase that decides wherever it occurs has one of these.
 const PHRASE_KEYWORDS: &[&str] = &[
     "example",
     "examples",

@@ -2,15 +2,15 @@
 //!
 //! The vector of a concept is the mean of the vectors of chunks that mention it, at length 1. None is stored: a
 //! concept that is near has chunks that are near, so those of the nearest chunks are compared, each by the first
-//! [`MENTIONS_MAX`] of its chunks. So they are of the view at hand, whichever model the vectors came from, and
-//! nothing is to be kept in step. Vectors of concepts as a source of a question's concepts: R8 of the sources.
+//! [`MENTIONS_MAX`] of its chunks. So they belong to the view that is searched, whichever model made the vectors, and
+//! nothing can become stale.
 //!
 //! Large segments have codes of their vectors, which are read in place of them: similarities there are cosines to two
 //! digits ([`MeanCosine`]), and change in the third when segments are merged.
 //!
 //! Always true: a concept without a vector in the active space is never near.
 //!
-//! Start reading at [`near_concepts`].
+//! Start reading at [`nearest_concepts`].
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -40,9 +40,9 @@ const PREFETCH_DISTANCE: usize = 6;
 /// - returns: links that name no words of the question; `share` is the similarity
 ///
 /// # Cost
-/// The concepts of the chunks times [`MENTIONS_MAX`] vectors at most, and never more than [`COMPARED_MAX`]
+/// The concepts of the chunks times [`MENTIONS_MAX`] vectors at most, and never more than [`CONCEPTS_COMPARED_MAX`]
 /// concepts.
-pub(crate) fn nearest_concepts(
+pub(super) fn nearest_concepts(
     view: &ReadView,
     graph: GraphSnapshot<'_, Section>,
     question: &[f32],

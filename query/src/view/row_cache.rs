@@ -1,9 +1,9 @@
-//! Rows of hits, kept while their view lives: what is found again is not read, checked and decoded again.
+//! Rows of hits, cached while their view is in use: what is found again is not read, checked and decoded again.
 //!
-//! Always true: a row is of this view, so it never changes; what is kept takes [`HOT_LEN_MAX`] at most, and a
+//! Always true: a row is of this view, so it never changes; the cached rows take [`CACHE_BYTES_MAX`] at most, and a
 //! shard that is full starts anew.
 //!
-//! Start reading at [`Hot::get`].
+//! Start reading at [`RowCache::get_or_read`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
-/// Bytes of rows of one kind that a view keeps.
+/// Bytes of rows of one kind that a view caches.
 pub(crate) const CACHE_BYTES_MAX: usize = 8 << 20;
 
 /// Shards, each with a lock of its own.
@@ -45,7 +45,7 @@ impl<K: Copy + Eq + Hash, V> Default for RowCache<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> RowCache<K, V> {
-    /// The row of `key`, read by `read` where it is not kept; `len` says how long its text is. Nothing is locked
+    /// The row of `key`, read by `read` where it is not cached; `len` is the length of its text. Nothing is locked
     /// while it is read.
     pub(crate) fn get_or_read<E>(
         &self,
@@ -53,7 +53,7 @@ impl<K: Copy + Eq + Hash, V> RowCache<K, V> {
         read: impl FnOnce() -> Result<V, E>,
         len: impl FnOnce(&V) -> usize,
     ) -> Result<Arc<V>, E> {
-        // Other bits than those that the map goes by.
+        // Other bits than those that the map uses.
         let shard = &self.shards[(FixedState::default().hash_one(key) >> 32) as usize % SHARDS];
         if let Some(row) = shard.lock().rows.get(&key) {
             return Ok(Arc::clone(row));

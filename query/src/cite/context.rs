@@ -30,7 +30,7 @@ pub struct Passage<'a> {
     /// The hit itself.
     pub own: TextSpan<'a>,
     /// What it climbs to: its section, or in `full-doc` mode the document. `None` for a hit that
-    /// stands alone.
+    /// is alone.
     pub section: Option<TextSpan<'a>>,
 }
 
@@ -43,7 +43,7 @@ pub struct TextSpan<'a> {
     pub chars: (u64, u64),
     /// Exactly that text.
     pub text: &'a str,
-    /// Where it stands.
+    /// Its location.
     pub label: &'a str,
 }
 
@@ -70,7 +70,7 @@ impl TextSpan<'_> {
 /// hit fits, its beginning is shown, cut between words.
 ///
 /// Costs an estimate of the whole text for every doubling of the hits that fit, and some for each that does not;
-/// after [`MISSES_MAX`] in a row that do not fit, the rest are left out.
+/// after `MISSES_MAX` in a row that do not fit, the rest are left out.
 pub fn assemble(hits: &[Passage<'_>], budget: usize, counter: TokenCounter<'_>) -> Context {
     let mut plan = ContextLayout::default();
     let mut best: HashMap<&str, usize> = HashMap::new();
@@ -242,7 +242,7 @@ impl SectionGroup {
             if own.is_same(&shown) {
                 return Some((at, at + count));
             }
-            // Where a text was put into other words, its parts stand nowhere.
+            // The parts of a text that was rephrased have no location.
             let (own, shown) = (own.chars, shown.chars);
             let is_verbatim = shown.1 - shown.0 == count;
             is_verbatim.then(|| (at + own.0 - shown.0, at + own.1 - shown.0))

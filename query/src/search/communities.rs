@@ -1,8 +1,8 @@
-//! Which communities are told of a question: those of its concepts, or those of everything.
+//! The communities of an answer: those of the question's concepts, or those of the whole store.
 //!
-//! Always true: only communities that have a digest are told, and only what still holds of it.
+//! Always true: only communities that have a digest are returned, without what was deleted since.
 //!
-//! Start reading at [`of_everything`], [`of_concepts`].
+//! Start reading at [`global_digests`], [`concept_digests`].
 
 use std::collections::HashSet;
 
@@ -11,31 +11,82 @@ use loci_index::analysis::Analyzer;
 use loci_storage::segment::Section;
 use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{ConceptId, Ordinal};
+use loci_types::answer::PartialReason;
 
-use crate::community::CommunityDigest;
+use super::execution::Execution;
+use super::question::question_vector;
 use crate::error::QueryError;
-use crate::fuse::Fused;
+use crate::ranking::fuse::Fused;
 use crate::view::ReadView;
+use crate::view::community::CommunityDigest;
 
-/// Communities that are looked at for those that are told, in their order in the store.
+/// Communities whose digests are compared, in their order in the store.
 const COMMUNITIES_MAX: usize = 4096;
 
 /// What digests are measured by.
 #[derive(Clone, Copy)]
-pub(crate) struct DigestQuery<'a> {
-    pub(crate) terms: &'a [String],
-    pub(crate) vector: Option<&'a [f32]>,
+struct DigestQuery<'a> {
+    terms: &'a [String],
+    vector: Option<&'a [f32]>,
 }
 
-/// Digests that answer a question, and how many sentences those that were looked at lack.
-pub(crate) struct DigestMatches {
-    pub(crate) found: Vec<CommunityDigest>,
-    pub(crate) missing: usize,
+/// Digests that answer a question, and how many sentences those that were read lack.
+struct DigestMatches {
+    found: Vec<CommunityDigest>,
+    missing: usize,
+}
+
+impl Execution<'_, '_> {
+    pub(super) fn communities(&mut self, keep: usize, all: bool) -> Result<(), QueryError> {
+        let (plan, graph, view) = (self.plan, self.graph, self.arms.view);
+        let (terms, links) = (&self.question.terms, self.question.concepts());
+        let analyzer = &mut self.scratch.analyzer;
+        let query = DigestQuery {
+            terms,
+            vector: question_vector(plan, &self.embedded),
+        };
+        let work = || {
+            if all {
+                global_digests(view, query, analyzer, keep)
+            } else {
+                concept_digests(view, graph, links, keep)
+            }
+        };
+        let digests = self
+            .arms
+            .trace
+            .step("communities", work, |of| of.found.len())?;
+        let mut found = digests.found;
+        if digests.missing > 0 {
+            let reason = PartialReason::DigestSentencesMissing(digests.missing);
+            self.extras.damaged.push(reason);
+        }
+        if plan.request.filter.is_some() {
+            // A digest covers all chunks; sentences of chunks that the filter excludes are removed.
+            for digest in &mut found {
+                let mut allowed = Vec::new();
+                for quote in digest.sentences.drain(..) {
+                    let chunk = chunk_ordinal(view, &quote.chunk)?;
+                    if chunk.is_some_and(|chunk| self.arms.allows(chunk)) {
+                        allowed.push(quote);
+                    }
+                }
+                digest.sentences = allowed;
+            }
+            found.retain(|digest| !digest.sentences.is_empty());
+        }
+        if all {
+            let quoted = quoted_chunks(view, &found)?;
+            self.fused = self.arms.retain_allowed(quoted);
+        }
+        self.extras.communities = found;
+        Ok(())
+    }
 }
 
 /// The digests of the coarsest level that are nearest to the question, by vectors where both have one, else by the
 /// share of the question's terms that they have; then by size.
-pub(crate) fn global_digests(
+fn global_digests(
     view: &ReadView,
     query: DigestQuery<'_>,
     analyzer: &mut Analyzer,
@@ -80,7 +131,7 @@ pub(crate) fn global_digests(
 
 /// The digests of the finest communities that the question's concepts are in: those of most of them first, then
 /// those whose concepts come first.
-pub(crate) fn concept_digests(
+fn concept_digests(
     view: &ReadView,
     graph: GraphSnapshot<'_, Section>,
     links: &[EntityLink],
@@ -114,10 +165,7 @@ pub(crate) fn concept_digests(
 }
 
 /// The chunks that digests quote, in the order of the digests.
-pub(crate) fn quoted_chunks(
-    view: &ReadView,
-    digests: &[CommunityDigest],
-) -> Result<Vec<Fused>, QueryError> {
+fn quoted_chunks(view: &ReadView, digests: &[CommunityDigest]) -> Result<Vec<Fused>, QueryError> {
     let mut found: Vec<Fused> = Vec::new();
     for (place, digest) in digests.iter().enumerate() {
         for quote in &digest.sentences {
@@ -139,7 +187,7 @@ pub(crate) fn quoted_chunks(
 }
 
 /// The chunk with this public key, where it is alive.
-pub(crate) fn chunk_ordinal(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
+fn chunk_ordinal(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
     let Ok(key) = key.parse() else {
         return Ok(None);
     };

@@ -5,6 +5,9 @@
 //!
 //! Start reading at [`ReadView::open`].
 
+pub mod community;
+mod row_cache;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -23,13 +26,22 @@ use loci_storage::{
 };
 use roaring::RoaringBitmap;
 
-use crate::community::CommunityDigest;
 use crate::error::QueryError;
 use crate::plan::{Extent, StoreCapabilities};
-use crate::row_cache::RowCache;
+use community::CommunityDigest;
+use row_cache::RowCache;
 
-/// Communities that are looked at to tell whether there are digests.
+/// Communities that are read to find out whether there are digests.
 const DIGEST_PROBES_MAX: usize = 8;
+
+/// Makes the vector of a question in the active vector space.
+pub trait QuestionEmbedder: Send + Sync {
+    /// The vector of `question`, whose words may be in any of `languages`; `None` when no word of it is known.
+    ///
+    /// # Errors
+    /// A message, when the model fails.
+    fn embed(&self, question: &str, languages: Languages) -> Result<Option<Vec<f32>>, String>;
+}
 
 /// A snapshot with its indexes open.
 pub struct ReadView {
@@ -38,10 +50,11 @@ pub struct ReadView {
     analysis: Option<Arc<Analysis>>,
     /// Whether the analysis is of just these segments, with these dead chunks.
     is_analysis_current: bool,
-    /// Whether, beyond that, its links lie in the same places.
+    /// Whether, beyond that, its links have the same ordinals.
     are_links_current: bool,
     languages: Languages,
     capabilities: OnceLock<StoreCapabilities>,
+    embedder: Option<Arc<dyn QuestionEmbedder>>,
     pub(crate) chunk_cache: RowCache<(DocumentId, u32), ChunkRecord>,
     pub(crate) document_cache: RowCache<DocumentId, DocumentRecord>,
     /// Names of concepts.
@@ -148,6 +161,7 @@ impl ReadView {
             are_links_current: is_linked,
             languages,
             capabilities: OnceLock::new(),
+            embedder: None,
             chunk_cache: RowCache::default(),
             document_cache: RowCache::default(),
             concept_name_cache: RowCache::default(),
@@ -157,7 +171,7 @@ impl ReadView {
     /// Opens the indexes of a segment, which checks them.
     ///
     /// # Errors
-    /// [`StoreError::Part`] or [`StoreError::View`]: the segment must be rebuilt from rows.
+    /// [`StoreError::Part`]: the segment must be rebuilt from rows.
     pub fn check(segment: &OpenSegment) -> Result<CheckedSegment, StoreError> {
         SegmentReaders::open(segment, &[]).map(CheckedSegment)
     }
@@ -199,7 +213,7 @@ impl ReadView {
         let statements = has(&[Level::Sentence, Level::Proposition])?;
         let known = self.communities();
         let coarsest = known.and_then(|known| known.level_count().checked_sub(1));
-        // One that cannot be read is for the search that needs it to tell.
+        // One that cannot be read is an error of the search that needs it.
         let has_digest = |level: usize| {
             let count = known.map_or(0, |known| known.count(level));
             let mut first = (0..count as u32).take(DIGEST_PROBES_MAX);
@@ -211,12 +225,27 @@ impl ReadView {
             inner_paragraphs: statements && has(&[Level::Paragraph])?,
             statements,
             digests: coarsest.is_some_and(has_digest),
+            embedder: self.embedder.is_some(),
             vector_share: self
                 .snapshot
                 .active_space()
                 .and_then(|space| space.record.vector_share),
         };
         Ok(*self.capabilities.get_or_init(|| capabilities))
+    }
+
+    /// Sets what makes the vectors of questions that come without one; without an embedder there are none.
+    pub fn set_embedder(&mut self, embedder: Option<Arc<dyn QuestionEmbedder>>) {
+        self.embedder = embedder;
+    }
+
+    /// The vector of `question` by the embedder of the active space; `None` where there is no embedder, or it knows no
+    /// word of the question.
+    pub(crate) fn embed(&self, question: &str) -> Result<Option<Vec<f32>>, String> {
+        match &self.embedder {
+            Some(embedder) => embedder.embed(question, self.languages),
+            None => Ok(None),
+        }
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.
@@ -234,12 +263,12 @@ impl ReadView {
         self.readers_by_segment(|segment| &segment.indexes.facets)
     }
 
-    /// Names, mentions and relations, by segment: what a [`GraphView`] is made of.
+    /// Names, mentions and relations, by segment: the parts of a [`GraphSnapshot`].
     pub fn graph_segments(&self) -> Vec<SegmentReader<'_, GraphReader<Section>>> {
         self.readers_by_segment(|segment| &segment.indexes.graph)
     }
 
-    /// Citations, by segment: what a [`loci_graph::CitationsView`] is made of.
+    /// Citations, by segment: the parts of a [`loci_graph::CitationsSnapshot`].
     pub fn citations(&self) -> Vec<SegmentReader<'_, CitationsReader<Section>>> {
         self.readers_by_segment(|segment| &segment.indexes.citations)
     }
@@ -305,7 +334,7 @@ impl ReadView {
             .collect()
     }
 
-    /// Whether a chunk lies in one of `layers`.
+    /// Whether a chunk is in one of `layers`.
     pub(crate) fn is_in_layers(&self, chunk: Ordinal, layers: &[Layer]) -> bool {
         let Some((segment, local)) = self.snapshot.locate(chunk) else {
             return false;
@@ -340,7 +369,7 @@ impl ReadView {
         }
     }
 
-    /// All live chunks that lie in a document, or section, of which `chunks` has any.
+    /// All live chunks in a document, or section, of which `chunks` has any.
     pub(crate) fn expand_to(&self, chunks: &RoaringBitmap, to: Extent) -> RoaringBitmap {
         let mut around = RoaringBitmap::new();
         let mut each = chunks.iter();

@@ -1,7 +1,7 @@
 //! Several ranked lists made one.
 //!
 //! Three rules: reciprocal ranks, weighted sums of normalised scores, and the mixture of both that
-//! searches use by default. `docs/decisions/0001-fusion.md` says what was measured and why.
+//! searches use by default. `docs/decisions/0001-fusion.md` has the measurements and the reasons.
 //!
 //! Always true: a list that is empty, or whose weight is 0, changes nothing; equal inputs give
 //! equal outputs, to the bit; ties go by ascending ordinal.
@@ -41,13 +41,13 @@ pub(crate) fn differ_in_graph_alone(one: Fusion, other: Fusion) -> bool {
 pub struct Arms<'a> {
     /// By words.
     pub text: &'a [ScoredChunk],
-    /// By nearness.
+    /// By similarity of vectors.
     pub vector: &'a [ScoredChunk],
     /// By concepts.
     pub graph: &'a [ScoredChunk],
 }
 
-/// What one arm says of a chunk.
+/// The rank and score of a chunk in one arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArmHit {
     /// Its place in the arm's list, from 1.
@@ -56,18 +56,18 @@ pub struct ArmHit {
     pub score: f32,
 }
 
-/// A chunk with its score and where that came from.
+/// A chunk with its score and the arms that it comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fused {
     /// The chunk.
     pub ordinal: Ordinal,
     /// Its score: no unit, comparable only within one list.
     pub score: f32,
-    /// What the text arm says, where it found the chunk and counted.
+    /// That of text search, where it found the chunk and counted.
     pub text: Option<ArmHit>,
-    /// What the vector arm says.
+    /// That of vector search.
     pub vector: Option<ArmHit>,
-    /// What the graph arm says.
+    /// That of graph search.
     pub graph: Option<ArmHit>,
 }
 
@@ -79,14 +79,14 @@ pub struct Accumulator {
     order: Vec<(u64, u32)>,
     /// The best of them, in order.
     best: Vec<Fused>,
-    /// Open addressing by ordinal: places in `hits`, or [`FREE`]. Its length is a power of two, at
+    /// Open addressing by ordinal: places in `hits`, or [`EMPTY_SLOT`]. Its length is a power of two, at
     /// least twice the hits.
     slots: Vec<u32>,
 }
 
 const EMPTY_SLOT: u32 = u32::MAX;
 
-/// [`Scored::order_key`] of a hit.
+/// [`ScoredChunk::order_key`] of a hit.
 fn sort_key(hit: &Fused) -> u64 {
     let (ordinal, score) = (hit.ordinal, hit.score);
     ScoredChunk { ordinal, score }.order_key()
@@ -104,7 +104,7 @@ impl Accumulator {
     /// Fuses what the arms found by `fusion`.
     ///
     /// Returns every chunk of the arms that count once, best first, ties by ascending ordinal. A
-    /// repeat within one list counts where it stands first; a score that is not finite counts as
+    /// repeat within one list counts at its first position; a score that is not finite counts as
     /// the list's worst.
     ///
     /// Costs one pass over the lists and a sort of the chunks: some microseconds for three lists of
@@ -206,7 +206,7 @@ impl Accumulator {
         }
     }
 
-    /// How far a list is trusted that wants this share of its scores among the best so far, in 0..=1.
+    /// How far a list is trusted that needs this share of its scores among the best so far, in 0..=1.
     fn agreement(&self, list: &[ScoredChunk], full: f32) -> f32 {
         if full <= 0.0 || self.hits.is_empty() {
             return 1.0;

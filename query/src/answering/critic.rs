@@ -1,7 +1,7 @@
 //! How well hits cover a question: a score, and what is missing.
 //!
-//! The critic reads what the hits say, not what is true: it looks for the words and concepts of the question.
-//! Hits that say the same in other words cover less here than they do for a reader.
+//! The critic checks what the hits contain, not what is true: it searches them for the words and concepts of the question.
+//! Hits that express the same in other words cover less here than they do for a reader.
 //!
 //! Start reading at [`critique`].
 
@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 pub use loci_types::answer::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 
-use crate::question::{ParsedQuestion, TermExtractor};
+use crate::answering::question::{ParsedQuestion, TermExtractor};
 
-/// What is looked for, and where it was found.
+/// A part of the question, and the hits that have it.
 struct WeightedPart {
     part: Part,
     /// Terms for each of which there must be one in the text: one set a word.
@@ -26,7 +26,7 @@ impl WeightedPart {
 
 /// How well `hits`, best first, cover a question; `concepts`: names of those that it names.
 ///
-/// A word counts by its weight, a concept as the heaviest word does; a concept that says no more than the words
+/// A word counts by its weight, a concept as the heaviest word does; a concept that has no more than the words
 /// of the question do is not counted twice. A question that asks for a whole, and one in which no word counts,
 /// is covered by any hit. Without hits the score is 0.
 ///
@@ -129,7 +129,7 @@ fn missing_parts(parts: &[Part]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::sample::{parsed, parsed_unweighted, terms};
+    use crate::answering::question::sample::{parsed, parsed_unweighted, terms};
 
     fn judge(question: &str, concepts: &[&str], hits: &[&str]) -> Critique {
         critique(&parsed_unweighted(question), concepts, hits, &mut terms)

@@ -1,10 +1,10 @@
-//! A question as its words are looked for in texts: which of them a text has, and how much that counts.
+//! The words of a question: which of them a text has, and how much each counts.
 //!
-//! A word is asked for by any of its terms: a word has one in each language of a store. Function words do not
+//! A text has a word by any of its terms: a word has one in each language of a store. Function words do not
 //! count, unless the question has no others; nor do words that ask for a whole (*main themes*), for no
 //! passage answers by having them.
 //!
-//! Start reading at [`Asked::new`].
+//! Start reading at [`ParsedQuestion::new`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +116,7 @@ pub struct QuestionTerm<'a> {
 pub struct Word {
     /// As it is written.
     pub written: String,
-    /// What stands for it; any of them.
+    /// Its terms; a text has the word by any of them.
     pub terms: BTreeSet<String>,
     /// How much it counts, above 0.
     pub weight: f32,
@@ -124,7 +124,7 @@ pub struct Word {
     pub is_thematic: bool,
 }
 
-/// A question, as its words are looked for.
+/// A question, as its words are searched in texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedQuestion {
     words: Vec<Word>,

@@ -3,11 +3,10 @@
 //! Always true of what an arm returns: live chunks that the filter allows, best first, ties by
 //! ascending ordinal, without repeats.
 //!
-//! Start reading at [`Run::text`], [`Run::vector`], [`Run::graph`].
+//! Start reading at [`ArmContext::text`], [`ArmContext::vector`], [`ArmContext::graph`].
 
 use std::collections::HashSet;
 use std::fmt;
-use std::time::Instant;
 
 use loci_graph::{
     EntityLink, GraphSnapshot, HopOptions, RandomWalkOptions, ReachedConcept, chunks_mentioning,
@@ -26,20 +25,20 @@ use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
-use crate::answer::ExplainStep;
+use super::trace::Trace;
 use crate::error::QueryError;
 use crate::filter::{Comparison, Expr, FacetValue, Test, evaluate};
-use crate::fuse::Fused;
 use crate::plan::Extent;
-use crate::request::Walk;
+use crate::ranking::fuse::Fused;
 use crate::view::ReadView;
+use loci_types::search::Walk;
 
 /// Postings that are taken to be read in a microsecond: about half of what an idle core does.
 const POSTINGS_PER_US: u64 = 400;
 
 /// What the arms share: the view, the chunks to search, and the trace.
-pub(crate) struct ArmContext<'v> {
-    pub(crate) view: &'v ReadView,
+pub(super) struct ArmContext<'v> {
+    pub(super) view: &'v ReadView,
     layers: &'static [Layer],
     /// What the request allows.
     allowed: Option<RoaringBitmap>,
@@ -49,65 +48,9 @@ pub(crate) struct ArmContext<'v> {
     excluded: RoaringBitmap,
     /// What is searched: by these three, and the levels.
     filter: Option<RoaringBitmap>,
-    pub(crate) trace: Trace,
+    pub(super) trace: Trace,
     /// Words of the question that were not counted, for time.
-    pub(crate) words_skipped: usize,
-}
-
-/// What each operator did, where that was asked for. An operator's time begins where that of the one before it
-/// ended, so the times add up to the whole.
-#[derive(Default)]
-pub(crate) struct Trace {
-    /// When the request began; `None` without `explain`.
-    started: Option<Instant>,
-    /// Microseconds since then that are accounted for.
-    accounted_us: u64,
-    pub(crate) steps: Vec<ExplainStep>,
-}
-
-impl Trace {
-    /// A trace of a request that began at `started`.
-    pub(crate) fn new(explain: bool, started: Instant) -> Trace {
-        Trace {
-            started: explain.then_some(started),
-            ..Trace::default()
-        }
-    }
-
-    /// Runs one operator and records how many candidates it gave and how long it took.
-    pub(crate) fn step<T>(
-        &mut self,
-        operator: &'static str,
-        run: impl FnOnce() -> Result<T, QueryError>,
-        candidates: impl FnOnce(&T) -> usize,
-    ) -> Result<T, QueryError> {
-        let result = run()?;
-        if self.started.is_some() {
-            self.record(operator, candidates(&result));
-        }
-        Ok(result)
-    }
-
-    /// Records an operator that ended just now.
-    pub(crate) fn record(&mut self, operator: &'static str, candidates: usize) {
-        let Some(started) = self.started else { return };
-        // Rounded from the beginning on, so that roundings do not add up.
-        let until_us = (started.elapsed().as_nanos() as u64 + 500) / 1000;
-        self.steps.push(ExplainStep {
-            operator: operator.into(),
-            candidates: candidates as u64,
-            took_us: until_us - self.accounted_us,
-            detail: None,
-        });
-        self.accounted_us = until_us;
-    }
-
-    /// Says more of the last operator.
-    pub(crate) fn detail(&mut self, detail: String) {
-        if let Some(step) = self.steps.last_mut().filter(|_| self.started.is_some()) {
-            step.detail = Some(detail).filter(|detail| !detail.is_empty());
-        }
-    }
+    pub(super) words_skipped: usize,
 }
 
 /// How segments were searched for vectors: each way, with how many segments and distances.
@@ -157,27 +100,27 @@ impl fmt::Display for VectorVisits {
 
 /// What the graph arm found.
 #[derive(Default)]
-pub(crate) struct GraphHits {
-    pub(crate) chunks: Vec<ScoredChunk>,
-    pub(crate) reached: Vec<ReachedConcept>,
+pub(super) struct GraphHits {
+    pub(super) chunks: Vec<ScoredChunk>,
+    pub(super) reached: Vec<ReachedConcept>,
 }
 
 /// Where the graph arm starts.
 #[derive(Clone, Copy)]
-pub(crate) struct GraphSeeds<'a> {
+pub(super) struct GraphSeeds<'a> {
     /// Concepts of the question.
-    pub(crate) links: &'a [EntityLink],
+    pub(super) links: &'a [EntityLink],
     /// Concepts that were given.
-    pub(crate) concepts: &'a [ConceptId],
+    pub(super) concepts: &'a [ConceptId],
     /// Chunks whose concepts start it, too.
-    pub(crate) seed_chunks: &'a [Ordinal],
+    pub(super) seed_chunks: &'a [Ordinal],
     /// Their share of the start, where there are others.
-    pub(crate) seed_chunks_weight: f32,
+    pub(super) seed_chunks_weight: f32,
 }
 
 impl<'v> ArmContext<'v> {
     /// Searches the leaves of the chunk trees, all of them.
-    pub(crate) fn new(view: &'v ReadView, trace: Trace) -> ArmContext<'v> {
+    pub(super) fn new(view: &'v ReadView, trace: Trace) -> ArmContext<'v> {
         ArmContext {
             view,
             layers: &[Layer::Leaves],
@@ -191,7 +134,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// Keeps to what `expr` allows.
-    pub(crate) fn filter(&mut self, expr: Option<&Expr>) -> Result<(), QueryError> {
+    pub(super) fn filter(&mut self, expr: Option<&Expr>) -> Result<(), QueryError> {
         if let Some(expr) = expr {
             let mut trace = std::mem::take(&mut self.trace);
             let count = |allowed: &RoaringBitmap| allowed.len() as usize;
@@ -204,8 +147,8 @@ impl<'v> ArmContext<'v> {
 
     /// Keeps to chunks of `levels`; none: to the leaves of the chunk trees. `around`: the filter holds for a chunk
     /// when it holds for any of the same document or section. `others`: documents without a chunk of the levels
-    /// are kept whole.
-    pub(crate) fn restrict_to_levels(
+    /// are searched whole.
+    pub(super) fn restrict_to_levels(
         &mut self,
         levels: &[Level],
         around: Option<Extent>,
@@ -240,21 +183,20 @@ impl<'v> ArmContext<'v> {
         Ok(())
     }
 
-    /// Keeps to `kept`, beside what the request allows, from the next [`Run::within`] on. All stays as it is where
-    /// nothing is kept.
-    pub(crate) fn restrict_to_chunks(&mut self, chunks: RoaringBitmap) {
+    /// Restricts the search to `chunks`, beside what the request allows, from the next [`ArmContext::restrict_to_levels`] on. Without chunks nothing changes.
+    pub(super) fn restrict_to_chunks(&mut self, chunks: RoaringBitmap) {
         self.excluded.clear();
         if !chunks.is_empty() {
             self.narrowed = Some(chunks);
         }
     }
 
-    /// Leaves `known` out, from the next [`Run::within`] to the next [`Run::narrow`].
-    pub(crate) fn exclude(&mut self, known: RoaringBitmap) {
+    /// Leaves `known` out, from the next [`ArmContext::restrict_to_levels`] to the next [`ArmContext::restrict_to_chunks`].
+    pub(super) fn exclude(&mut self, known: RoaringBitmap) {
         self.excluded = known;
     }
 
-    /// `k`, or as many as there are chunks: room is made for so many.
+    /// `k`, or as many as there are chunks: buffers have that size.
     fn clamp_k(&self, k: usize) -> usize {
         let segments = self.view.snapshot().segments();
         let counts = segments.iter().map(|segment| segment.chunk_count as usize);
@@ -262,13 +204,13 @@ impl<'v> ArmContext<'v> {
     }
 
     /// Whether the request's filter allows a chunk.
-    pub(crate) fn allows(&self, chunk: Ordinal) -> bool {
+    pub(super) fn allows(&self, chunk: Ordinal) -> bool {
         let allowed = self.allowed.as_ref();
         allowed.is_none_or(|allowed| allowed.contains(chunk.0))
     }
 
     /// Those of `hits` that the filter allows.
-    pub(crate) fn retain_allowed(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
+    pub(super) fn retain_allowed(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
         if let Some(filter) = &self.filter {
             hits.retain(|hit| filter.contains(hit.ordinal.0));
         }
@@ -302,7 +244,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` best chunks by words.
-    pub(crate) fn text(
+    pub(super) fn text(
         &mut self,
         (terms, words): (&[String], &[u32]),
         k: usize,
@@ -320,7 +262,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` best chunks for a question in the language of text questions.
-    pub(crate) fn text_query(
+    pub(super) fn text_query(
         &mut self,
         query: &TextQuery,
         k: usize,
@@ -336,7 +278,7 @@ impl<'v> ArmContext<'v> {
 
     /// For each of `chunks`, which ascend, how many of `words` it has in a row, by the positions of their terms; 0 where
     /// these are fewer than `least`.
-    pub(crate) fn longest_runs(
+    pub(super) fn longest_runs(
         &self,
         words: &[(u32, &str)],
         chunks: &[Ordinal],
@@ -396,7 +338,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// Words of the question that no chunk of the searched layers has.
-    pub(crate) fn unknown(
+    pub(super) fn unknown(
         &self,
         query: &TextQuery,
         analyzer: &mut Analyzer,
@@ -411,7 +353,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` chunks nearest to `query`.
-    pub(crate) fn vector(
+    pub(super) fn vector(
         &mut self,
         query: &[f32],
         k: usize,
@@ -426,7 +368,7 @@ impl<'v> ArmContext<'v> {
             })
         };
         let hits = trace.step("vector", run, |hits| hits.len());
-        if trace.started.is_some() {
+        if trace.is_on() {
             trace.detail(method_counts.to_string());
         }
         self.trace = trace;
@@ -434,7 +376,7 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` chunks nearest to `query`, as a part of another step.
-    pub(crate) fn nearest(
+    pub(super) fn nearest(
         &self,
         query: &[f32],
         k: usize,
@@ -467,8 +409,8 @@ impl<'v> ArmContext<'v> {
     }
 
     /// The `k` chunks where a walk from `start` most likely ends, then, where the walk found fewer, chunks of
-    /// the concepts within some hops; only the latter for [`Walk::Hops`]. `told`: these concepts are wanted, too.
-    pub(crate) fn graph(
+    /// the concepts within some hops; only the latter for [`Walk::Hops`]. `needs_concepts`: the answer returns these concepts, too.
+    pub(super) fn graph(
         &mut self,
         graph: GraphSnapshot<'_, Section>,
         start: GraphSeeds<'_>,
@@ -515,11 +457,11 @@ impl<'v> ArmContext<'v> {
     }
 }
 
-/// How many times as many places are asked for.
+/// How many times as many hits are requested.
 const OVERFETCH_FACTOR: usize = 16;
 
-/// The `k` best that `find` finds in the layers at hand. What lies in others is little, as extractors speak of
-/// leaves; where it takes too many places, more are asked for once.
+/// The `k` best that `find` finds in the searched layers. Few are in others, as extractors read leaves; where they
+/// take too many places, more are requested once.
 fn search_in_layers<T>(
     find: impl Fn(usize) -> Vec<T>,
     k: usize,

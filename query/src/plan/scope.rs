@@ -3,15 +3,15 @@
 //!
 //! Rules over the words, no model. They are strict: a question that none of them knows asks for passages.
 //!
-//! Sources: the levels of C3 (precise facts from sentences, context from paragraphs and sentences, structure
+//! Sources: the levels of an answer (precise facts from sentences, context from paragraphs and sentences, structure
 //! from sections), and the split of questions into local and global ones of Edge et al., "From Local to
 //! Global", 2024.
 //!
-//! Start reading at [`scope`].
+//! Start reading at [`detect_scope`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::intent::{contains_phrase, starts_with_phrase, words};
+use crate::plan::intent::{contains_phrase, starts_with_phrase, words};
 
 /// How much of the store a question is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,9 +1,8 @@
 //! Rows of the chunks that are returned: read, climbed from, cited.
 //!
-//! Always true: redb is read for these chunks, what they bring with them, and the concepts that are named, and
-//! for nothing else; each document, parent and name once.
+//! Always true: redb is read only for these chunks, their parents and documents, and the concepts that are named; each document, parent and name once.
 //!
-//! Start reading at [`Fetch::hit`].
+//! Start reading at [`RowFetcher::hit`].
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,25 +17,28 @@ use loci_storage::segment::Section;
 use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
 
-use crate::answer::{ConceptHit, ConceptSource, Hit, ParentHit, RelationHit, methods};
+use crate::cite::context::{Passage, TextSpan, assemble};
 use crate::cite::{cite_as, display_name, document_key, format_chunk_key, label};
-use crate::context::{Context, Passage, TextSpan, assemble};
-use crate::fuse::Fused;
-use crate::request::Climb;
+use crate::ranking::fuse::{ArmHit, Fused};
 use crate::tokens::TokenCounter;
 use crate::view::ReadView;
+use loci_types::answer::{
+    ArmScores, ConceptHit, ConceptSource, Context, GraphArmScore, Hit, Method, ParentHit,
+    PartialReason, RelationHit,
+};
+use loci_types::search::Climb;
 
 /// Relations that an answer names at most.
 const RELATIONS_MAX: usize = 20;
 
 /// Names of concepts, cached by the view. One whose row is damaged has none: it is left out, and reported.
-pub(crate) struct ConceptNames<'v> {
+pub(super) struct ConceptNames<'v> {
     view: &'v ReadView,
-    damaged: Vec<String>,
+    damaged: Vec<PartialReason>,
 }
 
 impl<'v> ConceptNames<'v> {
-    pub(crate) fn new(view: &'v ReadView) -> ConceptNames<'v> {
+    pub(super) fn new(view: &'v ReadView) -> ConceptNames<'v> {
         ConceptNames {
             view,
             damaged: Vec::new(),
@@ -44,7 +46,7 @@ impl<'v> ConceptNames<'v> {
     }
 
     /// What is wrong with the rows of names that were left out.
-    pub(crate) fn damaged(self) -> Vec<String> {
+    pub(super) fn damaged(self) -> Vec<PartialReason> {
         self.damaged
     }
 
@@ -60,7 +62,7 @@ impl<'v> ConceptNames<'v> {
         {
             Ok(name) => Ok(Some(name.to_string())),
             Err(error) if error.is_row_damage() => {
-                let why = format!("a concept: {error}");
+                let why = PartialReason::DamagedConcept(error.to_string());
                 if !self.damaged.contains(&why) {
                     self.damaged.push(why);
                 }
@@ -70,13 +72,13 @@ impl<'v> ConceptNames<'v> {
         }
     }
 
-    pub(crate) fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
+    pub(super) fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
         let names = ids.iter().filter_map(|&id| self.get(id).transpose());
         names.collect()
     }
 
-    /// The question's concepts, as an answer tells them.
-    pub(crate) fn concepts(&mut self, links: &[EntityLink]) -> Result<Vec<ConceptHit>, StoreError> {
+    /// The question's concepts, as an answer has them.
+    pub(super) fn concepts(&mut self, links: &[EntityLink]) -> Result<Vec<ConceptHit>, StoreError> {
         let hit = |link: &EntityLink| {
             let name = self.get(link.concept)?;
             Ok(name.map(|name| ConceptHit {
@@ -97,7 +99,7 @@ impl<'v> ConceptNames<'v> {
     }
 
     /// Relations among the reached concepts, nearest first.
-    pub(crate) fn relations(
+    pub(super) fn relations(
         &mut self,
         graph: GraphSnapshot<'_, Section>,
         reached: &[ReachedConcept],
@@ -117,7 +119,7 @@ impl<'v> ConceptNames<'v> {
 }
 
 /// Rows of chunks, each document read once.
-pub(crate) struct RowFetcher<'v> {
+pub(super) struct RowFetcher<'v> {
     view: &'v ReadView,
     counter: TokenCounter<'v>,
     rows: &'v dyn Rows,
@@ -127,14 +129,14 @@ pub(crate) struct RowFetcher<'v> {
 }
 
 /// A chunk with its document, whole.
-pub(crate) struct FetchedChunk {
-    pub(crate) document: DocumentRecord,
-    pub(crate) chunk: ChunkRecord,
+pub(super) struct FetchedChunk {
+    pub(super) document: DocumentRecord,
+    pub(super) chunk: ChunkRecord,
 }
 
 impl<'v> RowFetcher<'v> {
     /// `counter`: of the tokens of whole documents.
-    pub(crate) fn new(view: &'v ReadView, counter: TokenCounter<'v>) -> RowFetcher<'v> {
+    pub(super) fn new(view: &'v ReadView, counter: TokenCounter<'v>) -> RowFetcher<'v> {
         RowFetcher {
             view,
             counter,
@@ -145,7 +147,7 @@ impl<'v> RowFetcher<'v> {
     }
 
     /// A chunk with all of its fields, and its document's.
-    pub(crate) fn get(&self, ordinal: Ordinal) -> Result<FetchedChunk, StoreError> {
+    pub(super) fn get(&self, ordinal: Ordinal) -> Result<FetchedChunk, StoreError> {
         let place = self.locate(ordinal)?;
         let chunk = self.rows.chunk(place.document, place.index)?;
         let key = || keys::document_entry(place.document, place.index);
@@ -190,8 +192,8 @@ impl<'v> RowFetcher<'v> {
             .get_or_read((document, index), read, len)
     }
 
-    /// The hit for a fused chunk, with what it brings with it.
-    pub(crate) fn hit(
+    /// The hit for a fused chunk, with its parent or document.
+    pub(super) fn hit(
         &mut self,
         found: &Fused,
         climb: Climb,
@@ -230,7 +232,7 @@ impl<'v> RowFetcher<'v> {
             text: chunk.text.clone(),
             highlights: None,
             parent,
-            methods: methods(found, path),
+            methods: arm_scores(found, path),
         };
         Ok(FetchedHit {
             hit,
@@ -248,7 +250,7 @@ impl<'v> RowFetcher<'v> {
         parent.map(read).transpose()
     }
 
-    /// The whole document as what a hit brings with it, where it costs no more tokens than `budget`, which is the
+    /// The whole document as the parent of a hit, where it costs no more tokens than `budget`, which is the
     /// same in every call; its key is the document's.
     fn full_document(
         &mut self,
@@ -272,7 +274,7 @@ impl<'v> RowFetcher<'v> {
     }
 }
 
-/// What a hit brings with it.
+/// The parent of a hit.
 enum HitParent {
     Chunk(Arc<ChunkRecord>),
     /// The document's text.
@@ -280,7 +282,7 @@ enum HitParent {
 }
 
 impl HitParent {
-    /// As an answer tells it; `key`: the document's.
+    /// As an answer has it; `key`: the document's.
     fn hit(&self, key: &str) -> ParentHit {
         match self {
             HitParent::Chunk(chunk) => ParentHit {
@@ -310,21 +312,21 @@ impl HitParent {
 }
 
 /// A hit with what its context needs beside it.
-pub(crate) struct FetchedHit {
-    pub(crate) hit: Hit,
+pub(super) struct FetchedHit {
+    pub(super) hit: Hit,
     document: Arc<DocumentRecord>,
     parent: Option<HitParent>,
 }
 
 impl FetchedHit {
     /// What its words were stemmed by.
-    pub(crate) fn language(&self) -> Language {
+    pub(super) fn language(&self) -> Language {
         Language::from_declared(self.document.language.as_deref())
     }
 }
 
 /// The hits with their sections, as one text of at most `budget` tokens.
-pub(crate) fn context(cited: &[FetchedHit], budget: usize, counter: TokenCounter<'_>) -> Context {
+pub(super) fn context(cited: &[FetchedHit], budget: usize, counter: TokenCounter<'_>) -> Context {
     let label = |of: &FetchedHit| {
         let parent = of.parent.as_ref();
         parent.map(|parent| parent.label(&of.document))
@@ -361,7 +363,7 @@ fn passage<'c>(cited: &'c FetchedHit, label: Option<&'c str>) -> Passage<'c> {
 }
 
 /// The path to the first reached concept that a chunk mentions; empty when it mentions none.
-pub(crate) fn path_to<'r>(
+pub(super) fn path_to<'r>(
     graph: GraphSnapshot<'_, Section>,
     reached: &'r [ReachedConcept],
     chunk: Ordinal,
@@ -371,4 +373,39 @@ pub(crate) fn path_to<'r>(
         .iter()
         .find(|reached| mentioned.binary_search(&reached.concept).is_ok());
     first.map_or(&[], |reached| &reached.path)
+}
+
+/// The rank and score of `fused` in each arm that found it; `path`: from the question's concepts to the chunk.
+fn arm_scores(fused: &Fused, path: Vec<String>) -> ArmScores {
+    let method = |ArmHit { rank, score }| Method { rank, score };
+    let graph = fused
+        .graph
+        .map(|ArmHit { rank, score }| GraphArmScore { rank, score, path });
+    ArmScores {
+        text: fused.text.map(method),
+        vector: fused.vector.map(method),
+        graph,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_has_the_scores_of_the_arms_that_found_it() {
+        let (rank, score) = (1, 0.5);
+        let found = ArmHit { rank, score };
+        let fused = Fused {
+            ordinal: Ordinal(0),
+            score,
+            text: Some(found),
+            vector: None,
+            graph: Some(found),
+        };
+        let scores = arm_scores(&fused, vec!["spin".into()]);
+        assert_eq!(scores.text, Some(Method { rank, score }));
+        assert_eq!(scores.vector, None);
+        assert_eq!(scores.graph.unwrap().path, ["spin"]);
+    }
 }
