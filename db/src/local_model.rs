@@ -42,7 +42,7 @@ pub(crate) fn embedder_for(rows: &dyn Rows, space: &SpaceRecord) -> Option<Arc<d
 
 /// What embeds for a space that was made with the model in the folder that the settings name.
 #[cfg(not(feature = "minilm"))]
-pub(crate) fn of(_: &dyn Rows, _: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
+pub(crate) fn embedder_for(_: &dyn Rows, _: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
     None
 }
 
