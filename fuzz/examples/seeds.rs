@@ -6,12 +6,13 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_fuzz::data::NAMES;
 use loci_fuzz::joined;
-use loci_fuzz::rows::Given;
-use loci_fuzz::store::SOUND;
+use loci_fuzz::rows::RowSet;
+use loci_fuzz::store::SAMPLE;
 use loci_graph::{
-    CitationsBuilder, Cites, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
+    CitationEdge, CitationsBuilder, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
     RanksBuilder, RelationsBuilder, StoredLinks, adjacency, communities, leiden,
 };
 use loci_index::analysis::Analyzer;
@@ -19,7 +20,6 @@ use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
 use loci_ingest::document::{Settings, Source};
-use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
 use loci_storage::records::Intent;
@@ -135,7 +135,7 @@ fn vectors() -> Result<()> {
             flat.push(Local(local), &[x, 0.5])?;
         }
         let graph = flat
-            .graph(
+            .build_graph(
                 &GraphOptions {
                     m: 2,
                     ef_construction: 4,
@@ -197,11 +197,11 @@ fn graph() -> Result<()> {
     write("graph", "nameless", &joined(&[&mentions, &relations, &[]]))?;
     let mut citations = CitationsBuilder::default();
     for (number, work) in (0..).zip([3, 1, 3]) {
-        let cites = Cites {
+        let cites = CitationEdge {
             work: WorkId(work),
             number,
             intent: Intent::Uses,
-            claim: number == 1,
+            is_claim: number == 1,
             confidence: 0.5,
         };
         citations.push(Local(number / 2), cites);
@@ -211,18 +211,18 @@ fn graph() -> Result<()> {
 }
 
 fn analysis(mentions: &[u8], relations: &[u8]) -> Result<()> {
-    use loci_graph::{GraphReader, GraphView};
-    use loci_storage::{Ordinal, Placed};
+    use loci_graph::{GraphReader, GraphSnapshot};
+    use loci_storage::{Ordinal, SegmentReader};
     let dead = roaring::RoaringBitmap::new();
     let names = NamesBuilder::default().finish();
     let reader = GraphReader::open(&names[..], mentions, relations, 8)?;
-    let segments = [Placed {
+    let segments = [SegmentReader {
         base: Ordinal(0),
         chunk_count: 8,
         dead: &dead,
         reader: &reader,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &segments,
         ranks: None,
         adjacency: None,
@@ -271,7 +271,7 @@ fn part() -> Result<()> {
 
 fn rows() -> Result<()> {
     for table in Table::ALL {
-        let of_table = SOUND
+        let of_table = SAMPLE
             .rows
             .iter()
             .filter(|row| row.table == table && row.payload.len() < 2000);
@@ -279,17 +279,17 @@ fn rows() -> Result<()> {
             write(
                 "rows",
                 table.name(),
-                &Given::bytes(table, &row.key, &row.payload),
+                &RowSet::bytes(table, &row.key, &row.payload),
             )?;
         }
     }
-    let of_document = SOUND.rows.iter().filter(|row| {
+    let of_document = SAMPLE.rows.iter().filter(|row| {
         let is_small = row.payload.len() < 400 && row.table != Table::Meta;
         is_small && row.key.starts_with(&1u64.to_be_bytes())
     });
     let together: Vec<u8> = of_document
         .take(8)
-        .flat_map(|row| Given::bytes(row.table, &row.key, &row.payload))
+        .flat_map(|row| RowSet::bytes(row.table, &row.key, &row.payload))
         .collect();
     write("rows", "together", &together)?;
     write("manifest", "patched", &[0, 16, 0, 0, 0, 2, 9, 9])?;
@@ -300,7 +300,7 @@ fn rows() -> Result<()> {
         Table::Tombstones,
         Table::Settings,
     ] {
-        if let Some(place) = SOUND.rows.iter().position(|row| row.table == table) {
+        if let Some(place) = SAMPLE.rows.iter().position(|row| row.table == table) {
             let head = [
                 &(place as u16).to_le_bytes()[..],
                 &[0, 7, 0, 4, 0, 0, 0, 2, 1, 1],

@@ -7,7 +7,7 @@ use loci_index::text::{
     Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search_query,
     unknown,
 };
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{Local, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 fuzz_target!(|input: (&str, &str)| {
@@ -30,7 +30,7 @@ fuzz_target!(|input: (&str, &str)| {
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
     let chunk_count = reader.local_end();
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,

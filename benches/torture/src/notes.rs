@@ -15,6 +15,7 @@ use locidb::storage::{ConceptId, DocumentKey, Table};
 use locidb::{Database, DatabaseSnapshot, Expr, Hit, SearchRequest, Strategy};
 
 use crate::documents::unique_word;
+use crate::integrity::verify_counts;
 use crate::source::Source;
 
 /// How many notes there are.
@@ -133,14 +134,7 @@ pub fn check(
         );
     }
     check.graph(&mentions)?;
-    let (stats, counted) = database.recount()?;
-    let differences = counted.differences(&stats);
-    ensure!(
-        differences.is_empty(),
-        "recount: {}",
-        differences.join("; ")
-    );
-    Ok(())
+    verify_counts(database).map(drop)
 }
 
 /// (document's id, chunk's place) -> mentions there, of each concept.

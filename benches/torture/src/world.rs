@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use crate::check::ModelCheck;
 use crate::documents::{self, DIM};
 use crate::faulty::{Failure, Fault, FaultyDisk};
+use crate::integrity::{verify_counts, verify_integrity};
 use crate::model::{Edit, Model, space_name};
 use crate::ops::{Change, Op};
 use crate::panics;
@@ -183,7 +184,7 @@ impl World {
         let is_struck = self.faults_by_disk.contains_key(&self.disks);
         self.check(|check, database| {
             check.check_all()?;
-            recounts(database)?;
+            verify_counts(database)?;
             if is_struck {
                 Ok(())
             } else {
@@ -455,7 +456,7 @@ impl World {
         } else {
             self.check(|check, database| {
                 check.check_sample(&mut source)?;
-                recounts(database)
+                verify_counts(database).map(drop)
             })
         }
     }
@@ -636,34 +637,6 @@ pub fn find_recovered_state(view: &DatabaseSnapshot, states: &[State]) -> Result
         states.len(),
         reasons.join("; ")
     )
-}
-
-/// The store's figures are those that a recount gives.
-pub fn recounts(database: &Database) -> Result<()> {
-    let (stats, counted) = database.recount()?;
-    let differences = counted.differences(&stats);
-    ensure!(
-        differences.is_empty(),
-        "recount: {}",
-        differences.join("; ")
-    );
-    Ok(())
-}
-
-/// A deep check of the store finds nothing but what was mended when it was opened.
-///
-/// # Errors
-/// What it finds.
-pub fn verify_integrity(database: &Database) -> Result<()> {
-    let mut findings = Vec::new();
-    database.check(true, &NoProgress, &mut |finding| findings.push(finding))?;
-    // A fault may strike while it reads.
-    findings.retain(|finding| {
-        let why = &finding.finding;
-        !why.starts_with("built again when") && !why.contains("injected")
-    });
-    ensure!(findings.is_empty(), "deep check: {findings:?}");
-    Ok(())
 }
 
 /// Whether an error came from the disk, rather than from a comparison or from damaged data.

@@ -15,14 +15,13 @@ use locidb::{Database, Options};
 use parking_lot::Mutex;
 
 use crate::check::ModelCheck;
+use crate::integrity::verify_counts;
 use crate::ops::{Op, Profile};
 use crate::panics;
 use crate::report::{Report, ReportBuilder, Rounds};
 use crate::sim::{Operation, SimDisk};
 use crate::source::Source;
-use crate::world::{
-    Expected, FOLDER, INLINE_LEN_MAX, State, World, find_recovered_state, recounts,
-};
+use crate::world::{Expected, FOLDER, INLINE_LEN_MAX, State, World, find_recovered_state};
 
 /// Operations of a round.
 const OPERATIONS: usize = 40;
@@ -195,6 +194,6 @@ fn compare(
     } else {
         check.check_sample(source)?
     }
-    recounts(&database)?;
+    verify_counts(&database)?;
     panics::expect_none()
 }

@@ -13,6 +13,7 @@ use locidb::{Database, Durability, NoProgress};
 
 use super::rates;
 use crate::bulk::{self, DIM, Shape};
+use crate::integrity::verify_counts;
 use crate::report::{Report, ReportBuilder};
 
 /// Passages of some length, as documents have.
@@ -80,13 +81,7 @@ fn halve(args: &DiskArgs, running: &mut ReportBuilder) -> Result<()> {
         running.count("delete_ms", started.elapsed().as_millis() as u64);
         running.count("held_bytes_after_delete", bytes_of(&shrunk)?);
         timed_compact(&database, "held_compact_ms", running)?;
-        let (stats, counted) = database.recount()?;
-        let differences = counted.differences(&stats);
-        ensure!(
-            differences.is_empty(),
-            "recount: {}",
-            differences.join("; ")
-        );
+        let stats = verify_counts(&database)?;
         ensure!(
             stats.documents == documents,
             "{} documents",
