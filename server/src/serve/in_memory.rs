@@ -54,9 +54,19 @@ impl InMemory {
 
     /// Sends bytes over a connection; returns the response once the server ended the connection, `None` if it did not in
     /// time. `client_ends`: whether this side ends first, which lets the server cancel the call.
-    pub(crate) fn exchange(&self, protocol: TestProtocol, bytes: &[u8], client_ends: bool) -> Option<Vec<u8>> {
+    pub(crate) fn exchange(
+        &self,
+        protocol: TestProtocol,
+        bytes: &[u8],
+        client_ends: bool,
+    ) -> Option<Vec<u8>> {
         let (here, there) = duplex(STREAM_LEN);
-        let serving = serve(Arc::clone(&self.shared), self.routes.clone(), protocol, there);
+        let serving = serve(
+            Arc::clone(&self.shared),
+            self.routes.clone(),
+            protocol,
+            there,
+        );
         let bytes = bytes.to_vec();
         self.runtime.block_on(async move {
             let task = tokio::spawn(serving);
@@ -82,7 +92,12 @@ impl InMemory {
     }
 }
 
-async fn serve(shared: Arc<ServerState>, routes: axum::Router, protocol: TestProtocol, stream: DuplexStream) {
+async fn serve(
+    shared: Arc<ServerState>,
+    routes: axum::Router,
+    protocol: TestProtocol,
+    stream: DuplexStream,
+) {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let slot = shared.pending.register();
     match protocol {

@@ -19,7 +19,7 @@ pub mod disk;
 pub mod faults;
 pub mod kill;
 pub mod killed_copies;
-mod killed_process;
+pub mod killed_process;
 pub mod mixed;
 pub mod opening;
 pub mod oracle;
