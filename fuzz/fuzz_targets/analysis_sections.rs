@@ -17,7 +17,7 @@ const CHUNKS: u32 = 8;
 /// Concepts that are looked up: all of them, and one more.
 const CONCEPTS: u32 = 9;
 
-static SAMPLE: LazyLock<GraphReader<Vec<u8>>> = LazyLock::new(sound);
+static SAMPLE: LazyLock<GraphReader<Vec<u8>>> = LazyLock::new(sample);
 
 fn sample() -> GraphReader<Vec<u8>> {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
@@ -94,10 +94,10 @@ fuzz_target!(|bytes: &[u8]| {
         WalkBound::Residual(1e-3),
         WalkBound::Residual(0.0),
     ] {
-        for relations in [0.0, 0.5] {
+        for relation_probability in [0.0, 0.5] {
             let options = RandomWalkOptions {
                 bound,
-                relations,
+                relation_probability,
                 links_max: 64,
                 ..RandomWalkOptions::default()
             };

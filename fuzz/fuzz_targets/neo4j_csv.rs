@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use loci_fuzz::data::scratch;
 use loci_fuzz::pieces;
 use loci_ingest::exchange::Neo4jImport;
+use loci_storage::DocumentKey;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&delimiter, bytes)) = bytes.split_first() else {
@@ -26,7 +27,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = read.read(&paths[2..], delimiter);
     let (nodes, _) = read.len();
     assert_eq!(read.is_empty(), read.len() == (0, 0));
-    let Ok(documents) = read.documents("graph", "imports") else {
+    let key = DocumentKey::new("", "imports", "graph").expect("a valid key");
+    let Ok(documents) = read.documents(&key) else {
         return;
     };
     let mut chunks = 0;

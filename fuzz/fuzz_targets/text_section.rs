@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use loci_index::analysis::Analyzer;
 use loci_index::text::{
     MergeInput, REMOVED_LOCAL, TextQuery, TextReader, TextScratch, TextSearch, merge, search,
-    search_query, statistics, unknown, weights,
+    search_query, statistics, suggest_spellings, weights,
 };
 use loci_storage::{Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
@@ -58,7 +58,7 @@ fuzz_target!(init: loci_fuzz::ignore_caught_panics(), |bytes: &[u8]| {
             }
         }
         for query in &*ASKED {
-            let _ = unknown(&placed, query, None, &mut analyzer);
+            let _ = suggest_spellings(&placed, query, None, &mut analyzer);
         }
         let _ = weights(&placed, &terms);
         statistics(&placed).average_length();

@@ -12,8 +12,8 @@ use loci_storage::segment::Layer;
 use locidb::graph::{HopOptions, chunks_mentioning, two_hop};
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::{
-    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, Rerank, SearchRequest,
-    Seeds, NoProgress, Strategy, Walk,
+    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, NoProgress, Rerank,
+    SearchRequest, Seeds, Strategy, Walk,
 };
 
 use crate::data::{CHUNKS_PER_DOCUMENT, Data, Question, concept_name};
@@ -90,12 +90,7 @@ impl Loci {
             climb: Climb::Parent,
             concepts: false,
             effort: Effort::Ef(EF),
-            rerank: Rerank {
-                types: false,
-                confidence: 0.0,
-                citations: 0.0,
-                cited: 0.0,
-            },
+            rerank: Rerank::NONE,
             ..SearchRequest::new(&question.text[..])
         }
     }
@@ -106,7 +101,8 @@ impl Loci {
 
     pub(crate) fn text(&mut self, question: &Question) -> Result<usize> {
         let view = self.database.snapshot();
-        self.analyzer.fill_term_list(&question.text, &mut self.terms);
+        self.analyzer
+            .fill_term_list(&question.text, &mut self.terms);
         let terms: Vec<&str> = self.terms.iter().collect();
         let segments = view.read_view().text(Layer::Leaves);
         let search = TextSearch::new(LEG);

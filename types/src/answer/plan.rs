@@ -51,7 +51,7 @@ pub enum Operator {
     Graph {
         /// Hits at most.
         k: usize,
-        /// How it goes.
+        /// The kind of walk.
         walk: Walk,
         /// Whether the question's concepts are where it starts.
         question: bool,
@@ -64,7 +64,7 @@ pub enum Operator {
         /// Concepts at most.
         neighbours: usize,
     },
-    /// The lists of the arms made one.
+    /// Fusion of the lists.
     Fuse {
         /// How.
         fusion: Fusion,
@@ -82,7 +82,7 @@ pub enum Operator {
     Communities {
         /// How many.
         keep: usize,
-        /// Whether they stand for the whole answer: all of the coarsest level are considered. Else only those
+        /// Whether they are the whole answer: all of the coarsest level are considered. Else only those
         /// of the question's concepts, of the finest.
         all: bool,
     },
@@ -92,7 +92,7 @@ pub enum Operator {
         rerank: Rerank,
         /// What the question is after.
         intent: Intent,
-        /// Hits that are wanted.
+        /// The number of hits.
         k: usize,
     },
     /// Moves the chunks that have the question word for word before all others.
@@ -101,7 +101,7 @@ pub enum Operator {
     Diversify {
         /// How much that counts, 0..=1.
         weight: f32,
-        /// Hits that are wanted.
+        /// The number of hits.
         k: usize,
     },
     /// Adds the best so far to the hits.
@@ -118,7 +118,7 @@ pub enum Operator {
     },
 }
 
-/// What a stage keeps to.
+/// The restriction of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Extent {

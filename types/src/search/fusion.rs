@@ -1,6 +1,6 @@
 //! How several ranked lists become one: the rules, as plain data.
 //!
-//! `docs/decisions/0001-fusion.md` says what was measured and why.
+//! `docs/decisions/0001-fusion.md` documents the measurements and the reasons.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +53,8 @@ pub struct Mixture {
 
 impl Mixture {
     /// This rule for a question of which named concepts cover the share `coverage`: the graph weighs less in
-    /// proportion where they cover less than is wanted. A question about something that is not a concept of
-    /// the store walks from words that it only mentions by the way.
+    /// proportion where they cover less than required. A question about something that is not a concept of
+    /// the store otherwise walks from words that it mentions only in passing.
     pub fn covered(self, coverage: f32) -> Mixture {
         let trusted = if self.graph_coverage > 0.0 {
             (coverage / self.graph_coverage).clamp(0.0, 1.0)

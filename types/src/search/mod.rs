@@ -1,4 +1,4 @@
-//! What is asked: the question and everything that says how to answer it.
+//! Requests: a question and all options of its answer.
 //!
 //! Start reading at [`SearchRequest`].
 

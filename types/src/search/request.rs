@@ -1,6 +1,6 @@
-//! What is asked: the question and how to answer it.
+//! A request: the question and how to answer it.
 //!
-//! A request is plain data: it is kept and sent as JSON, and any one of its options is changed by name
+//! A request is plain data: it is stored and sent as JSON, and each of its options can be changed by name
 //! ([`SearchRequest::with`]), which is how two ways to answer are compared.
 //!
 //! Start reading at [`SearchRequest`].
@@ -16,7 +16,7 @@ use super::options::{Climb, OptionError, Rerank, Seeds, Strategy, Walk};
 use crate::filter::Expr;
 use crate::records::Level;
 
-/// A question with everything that says how to answer it.
+/// A question with all options of its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchRequest {
@@ -36,7 +36,7 @@ pub struct SearchRequest {
     /// Which chunks may be hits.
     #[serde(with = "optional")]
     pub filter: Option<Expr>,
-    /// What kind of chunk the question is after; `None`: told from its words.
+    /// The intent of the question; `None`: detected from its words.
     pub intent: Option<Intent>,
     /// Tokens of the assembled context at most; `None` assembles none.
     pub context_tokens: Option<usize>,
@@ -48,7 +48,7 @@ pub struct SearchRequest {
     pub candidates: Option<usize>,
     /// Where the graph arm starts.
     pub seeds: Seeds,
-    /// How it goes on from there.
+    /// How graph search continues from the seeds.
     pub walk: Walk,
     /// Concepts recognised in the question at most.
     pub query_concepts: usize,
@@ -63,28 +63,28 @@ pub struct SearchRequest {
     /// How much being unlike the hits before it counts for a hit, 0..=1: maximal marginal relevance. `None`
     /// and 0 leave hits as they are ranked.
     pub diversity: Option<f32>,
-    /// Documents, sections and propositions that the stages of [`Strategy::Staged`] keep.
+    /// Documents, sections and propositions that the stages of [`Strategy::Staged`] pass on.
     pub stages: (usize, usize, usize),
-    /// Communities whose digests are told beside the hits; those that answer, 5 unless told, for
+    /// Communities whose digests are returned beside the hits; those that answer, 5 by default, for
     /// [`Strategy::Global`].
     pub communities: usize,
     /// Whether the answer is to be put in words: then the three best communities of the question's concepts are
-    /// told unless `communities` says otherwise. `Database::ask` sets it.
+    /// returned unless `communities` is set. `Database::ask` sets it.
     pub answer: bool,
-    /// Whether an answer in words says how well the hits cover the question, and what they lack.
+    /// Whether an answer in words includes how well the hits cover the question, and what they lack.
     pub critic: bool,
     /// Whether the answer names concepts: those of the question, the relations among those that the graph
-    /// reached, and the way from the question to each hit. They are read for nothing else.
+    /// reached, and the path from the question to each hit. They are read for nothing else.
     pub concepts: bool,
     /// Whether the question is written in the language of text questions (phrases, fields, wildcards), for
     /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
     pub syntax: bool,
-    /// Whether hits say which of their characters the question asked for.
+    /// Whether hits include the ranges of characters that match the question.
     pub highlights: bool,
-    /// How far the search for near vectors goes in large segments.
+    /// The effort of vector search in large segments.
     #[serde(with = "whole")]
     pub effort: Effort,
-    /// Whether the answer says what each operator did.
+    /// Whether the answer includes what each operator did.
     pub explain: bool,
 }
 
@@ -130,7 +130,7 @@ impl SearchRequest {
         }
     }
 
-    /// This request with one option changed. `name`: as the fields are called, with a point for what lies
+    /// This request with one option changed. `name`: as the fields are called, with a point for what is
     /// within (`rerank.types`, `fusion.vector_share`). `value`: JSON, or a bare word for a string.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl SearchRequest {
         Ok(changed)
     }
 
-    /// Whether every number lies where its field says.
+    /// Whether every number is in the range of its field.
     ///
     /// # Errors
     /// [`OptionError`] for the first that does not.

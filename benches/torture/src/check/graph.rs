@@ -28,7 +28,7 @@ impl ModelCheck<'_> {
                 for member in communities.members(level, community) {
                     ensure!(
                         graph.is_visible(member),
-                        "{member:?} is in a community, and nothing is said of it"
+                        "{member:?} is in a community, and has no contribution"
                     );
                 }
             }
@@ -36,8 +36,8 @@ impl ModelCheck<'_> {
         Ok(())
     }
 
-    /// Nothing is left of concepts of which nothing is said, and walks are the same by what was written down
-    /// of the graph.
+    /// Nothing is left of concepts without contributions, and walks with the stored adjacency and links equal
+    /// walks without them.
     fn walks(&self) -> Result<()> {
         let segments = self.view.read_view().graph_segments();
         let graph = self.view.read_view().graph(&segments);
@@ -48,15 +48,18 @@ impl ModelCheck<'_> {
         };
         let visible = graph.concept_ids();
         let known = visible.iter().all(|id| self.names.contains_key(id));
-        ensure!(known, "concepts that no document speaks of: {visible:?}");
-        let has_contributions = self.contributions.values().any(|said| !said.0.is_empty());
+        ensure!(known, "concepts without a contribution: {visible:?}");
+        let has_contributions = self
+            .contributions
+            .values()
+            .any(|contribution| !contribution.0.is_empty());
         ensure!(
             has_contributions || (visible.is_empty() && graph.weighted_edges().is_empty()),
-            "nothing is said of concepts, and {visible:?} are there"
+            "no document contributes to concepts, and {visible:?} are visible"
         );
         for concept in visible {
             let same = graph.neighbours(concept) == plain.neighbours(concept);
-            ensure!(same, "{concept:?} has other neighbours written down");
+            ensure!(same, "{concept:?} has other stored neighbours");
             let options = RandomWalkOptions {
                 relation_probability: 0.25,
                 ..RandomWalkOptions::default()

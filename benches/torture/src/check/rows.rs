@@ -82,7 +82,7 @@ impl ModelCheck<'_> {
     pub(super) fn concept_rows(&self, name: &str) -> Result<()> {
         let rows = self.view.snapshot().rows();
         let mut expected = self.contributions.concept(name, &self.ids);
-        // The model does not know how the document that came first writes a name.
+        // The model does not know how the first document spells a name.
         let is_edited = !self.model.edits.is_empty();
         let written = |name: &mut String| {
             if is_edited {

@@ -28,10 +28,10 @@ const OPERATIONS: usize = 40;
 /// Images of a round at most.
 const IMAGES_MAX: usize = 50;
 
-/// What the crash suite is asked.
+/// The options of the suite.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct CrashArgs {
-    /// Which rounds: 1,100 where not said (with --double 110), of 50 images each.
+    /// Which rounds: 1,100 by default (with --double 110), of 50 images each.
     #[command(flatten)]
     pub rounds: Rounds,
     /// Cut the power again while what is left is opened.

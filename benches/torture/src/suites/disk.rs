@@ -1,4 +1,4 @@
-//! Disk is given back: a store that half of its documents were deleted from, beside one that never
+//! Disk space is freed: a store that half of its documents were deleted from, beside one that never
 //! held them.
 //!
 //! Promise: compacted, the one takes at most a tenth more than the other.
@@ -52,7 +52,7 @@ fn halve(args: &DiskArgs, running: &mut ReportBuilder) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
     let (baseline, shrunk) = (folder.path().join("never"), folder.path().join("held"));
     let documents = {
-        // Even documents, until they take what is asked for.
+        // Even documents, until they have the requested size.
         let database = open(&baseline)?;
         let mut next = 0;
         while bytes_of(&baseline)? < args.mib << 20 {
