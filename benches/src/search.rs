@@ -21,20 +21,20 @@ use crate::metrics::percentile;
 /// What to measure, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBench {
-    /// Threads that ask.
+    /// Threads that search.
     pub threads: usize,
     /// The first so many chunks of the folder only.
     pub limit: Option<usize>,
-    /// Where a folder's vectors come from; `None`: from the folder where it has any, else built in.
+    /// Source of a folder's vectors; `None`: the folder if it has any, otherwise the built-in embedder.
     pub embedder: Option<Embedder>,
-    /// Where a folder's concepts come from.
+    /// Source of a folder's concepts.
     pub concepts: Concepts,
 }
 
 /// Loads `folder` into a temporary store, asks its questions, and calls `line` with the result.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] when the folder asks no questions; any error of the database.
+/// [`BenchError::MissingInput`] when the folder asks no questions; any error of the database.
 pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Result<(), BenchError> {
     let mut folder = Folder::open(folder)?;
     if let Some(limit) = bench.limit.filter(|&limit| limit < folder.chunks.len()) {
@@ -67,7 +67,7 @@ pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Resu
 /// question a line, as plain text or as JSON with a field `text` or `question`; empty lines are skipped.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] for a file without questions; any error of the database.
+/// [`BenchError::MissingInput`] for a file without questions; any error of the database.
 pub fn run_store(
     store: &Path,
     questions: &Path,

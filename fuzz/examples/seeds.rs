@@ -9,17 +9,17 @@ use std::path::Path;
 use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_fuzz::data::NAMES;
 use loci_fuzz::joined;
-use loci_fuzz::rows::Given;
-use loci_fuzz::store::SOUND;
+use loci_fuzz::rows::RowSet;
+use loci_fuzz::store::SAMPLE;
 use loci_graph::{
-    CitationsBuilder, Cites, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
+    CitationEdge, CitationsBuilder, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
     RanksBuilder, RelationsBuilder, StoredLinks, adjacency, communities, leiden,
 };
 use loci_index::analysis::Analyzer;
 use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
-use loci_ingest::document::{Settings, Source};
+use loci_ingest::document::{DocumentSource, Settings};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
 use loci_storage::records::Intent;
@@ -135,7 +135,7 @@ fn vectors() -> Result<()> {
             flat.push(LocalOrdinal(local), &[x, 0.5])?;
         }
         let graph = flat
-            .graph(
+            .build_graph(
                 &GraphOptions {
                     m: 2,
                     ef_construction: 4,
@@ -203,11 +203,11 @@ fn graph() -> Result<()> {
     write("graph", "nameless", &joined(&[&mentions, &relations, &[]]))?;
     let mut citations = CitationsBuilder::default();
     for (number, work) in (0..).zip([3, 1, 3]) {
-        let cites = Cites {
+        let cites = CitationEdge {
             work: WorkId(work),
             number,
             intent: Intent::Uses,
-            claim: number == 1,
+            is_claim: number == 1,
             confidence: 0.5,
         };
         citations.push(LocalOrdinal(number / 2), cites);
@@ -228,7 +228,7 @@ fn analysis(mentions: &[u8], relations: &[u8]) -> Result<()> {
         dead: &dead,
         reader: &reader,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &segments,
         ranks: None,
         adjacency: None,
@@ -277,7 +277,7 @@ fn part() -> Result<()> {
 
 fn rows() -> Result<()> {
     for table in Table::ALL {
-        let of_table = SOUND
+        let of_table = SAMPLE
             .rows
             .iter()
             .filter(|row| row.table == table && row.payload.len() < 2000);
@@ -285,17 +285,17 @@ fn rows() -> Result<()> {
             write(
                 "rows",
                 table.name(),
-                &Given::bytes(table, &row.key, &row.payload),
+                &RowSet::bytes(table, &row.key, &row.payload),
             )?;
         }
     }
-    let of_document = SOUND.rows.iter().filter(|row| {
+    let of_document = SAMPLE.rows.iter().filter(|row| {
         let is_small = row.payload.len() < 400 && row.table != Table::Meta;
         is_small && row.key.starts_with(&1u64.to_be_bytes())
     });
     let together: Vec<u8> = of_document
         .take(8)
-        .flat_map(|row| Given::bytes(row.table, &row.key, &row.payload))
+        .flat_map(|row| RowSet::bytes(row.table, &row.key, &row.payload))
         .collect();
     write("rows", "together", &together)?;
     write("manifest", "patched", &[0, 16, 0, 0, 0, 2, 9, 9])?;
@@ -306,7 +306,7 @@ fn rows() -> Result<()> {
         Table::Tombstones,
         Table::Settings,
     ] {
-        if let Some(place) = SOUND.rows.iter().position(|row| row.table == table) {
+        if let Some(place) = SAMPLE.rows.iter().position(|row| row.table == table) {
             let head = [
                 &(place as u16).to_le_bytes()[..],
                 &[0, 7, 0, 4, 0, 0, 0, 2, 1, 1],
@@ -387,8 +387,8 @@ fn files() -> Result<()> {
     ] {
         let text: &[u8] = b"# One\n\nTwo <b>*three*</b>.\n\n- four\n";
         let kind_json = serde_json::to_string(&kind)?;
-        let source = serde_json::to_string(&Source::default())?;
-        let settings = serde_json::to_string(&Settings::default())?;
+        let source = serde_json::to_string(&DocumentSource::default())?;
+        let settings = serde_json::to_string(&BuildSettings::default())?;
         let head = format!(
             "{{\"kind\":{kind_json},\"limits\":{limits},\"source\":{source},\"settings\":{settings}}}\n"
         );

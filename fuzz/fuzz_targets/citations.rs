@@ -1,8 +1,8 @@
-//! Any bytes are citations or a typed error; what opens is asked by chunk and by work.
+//! Any bytes are citations or a typed error; what opens is read by chunk and by work.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_graph::{CitationsReader, CitationsView};
+use loci_graph::{CitationsReader, CitationsSnapshot};
 use loci_storage::{LocalOrdinal, Ordinal, SegmentReader, WorkId};
 use roaring::RoaringBitmap;
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     for (from, to) in [(0, CHUNKS), (5, 2), (63, u32::MAX)] {
         reader
-            .of_chunks(LocalOrdinal(from)..LocalOrdinal(to))
+            .in_chunks(LocalOrdinal(from)..LocalOrdinal(to))
             .for_each(drop);
     }
     let dead: RoaringBitmap = [1].into();
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         dead: &dead,
         reader: &reader,
     };
-    let view = CitationsView {
+    let view = CitationsSnapshot {
         segments: &[
             one,
             SegmentReader {
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         ],
     };
     for (from, to) in [(0, 64), (70, 80), (u32::MAX, u32::MAX), (9, 3)] {
-        view.of_chunks(Ordinal(from)..Ordinal(to));
+        view.in_chunks(Ordinal(from)..Ordinal(to));
     }
     view.citing(WorkId(1));
 });

@@ -1,4 +1,4 @@
-//! Any bytes are facets or a typed error; what opens is listed and asked with every predicate.
+//! Any bytes are facets or a typed error; what opens is listed and filtered with every predicate.
 #![no_main]
 
 use std::ops::Bound;

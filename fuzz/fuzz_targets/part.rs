@@ -1,6 +1,6 @@
 //! Any bytes are a part or a typed error; a part's sections are read in bounds.
 //!
-//! The checksums of header and section table are made right, so that what lies behind them is reached.
+//! The checksums of header and section table are repaired, so that the code behind the check is reached.
 #![no_main]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const HEADER_LEN: usize = 64;
 const ENTRY_LEN: usize = 32;
 
-fn mended(bytes: &[u8]) -> Vec<u8> {
+fn with_repaired_checksums(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let Some(count) = bytes.get(12..16).and_then(|count| count.first_chunk()) else {
         return bytes;
@@ -35,7 +35,7 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Part::new(PartBytes::copy(bytes));
-    let Ok(part) = Part::new(PartBytes::copy(&mended(bytes))) else {
+    let Ok(part) = Part::new(PartBytes::copy(&with_repaired_checksums(bytes))) else {
         return;
     };
     let _ = part.verify();

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use loci_index::analysis::Analyzer;
 use loci_index::text::{
     Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search_query,
-    unknown,
+    suggest_spellings,
 };
 use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
@@ -50,7 +50,7 @@ fuzz_target!(|input: (&str, &str)| {
             .iter()
             .all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0)
     );
-    unknown(&placed, &query, None, &mut analyzer).unwrap();
+    suggest_spellings(&placed, &query, None, &mut analyzer).unwrap();
     let highlighter = Highlighter::new(&query, &mut analyzer);
     for text in texts.split('\n') {
         for span in highlighter.spans(text, &mut analyzer) {

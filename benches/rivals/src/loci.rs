@@ -1,7 +1,7 @@
-//! LociDB's vector index, in a segment as a store has them: written to a file, mapped, and searched
-//! through the reader that a store uses.
+//! LociDB's vector index, in a segment like those of a store: written to a file, mapped, and searched
+//! with the reader that a store uses.
 //!
-//! Always the default codes, with hits ranked again at full precision.
+//! The default codes, with hits ranked again at full precision.
 //!
 //! Start reading at [`Loci::build`].
 
@@ -69,7 +69,7 @@ fn segment(data: &Data, count: u32) -> Result<Vec<u8>> {
         flat.push(LocalOrdinal(local), vector)?;
     }
     let graph = flat
-        .graph(&options, 1)?
+        .build_graph(&options, 1)?
         .context("too few vectors for a graph")?;
     let mut part = PartBuilder::new(PartKind::Vectors, count, 1);
     part.push(SectionId::Vectors, 0, flat.finish());

@@ -1,4 +1,4 @@
-//! `loci search`: a question, answered with citations.
+//! `loci search`: the passages that answer a question, with citations.
 
 use locidb::query::QueryError;
 use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
@@ -10,10 +10,10 @@ use crate::args::Search;
 use crate::output::{Printer, escape_to_one_line, shorten};
 use crate::{CommandStatus, UsageError};
 
-/// Characters that are shown of a hit.
+/// Characters shown of a hit.
 const SHOWN_CHARS: usize = 240;
 
-/// Hits that may be asked for.
+/// The largest number of hits.
 const K_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus>
         && !database.lost().is_empty()
         && !database.is_read_only()
     {
-        // Without what was lost there is no answer at all.
+        // Without the lost index there is no answer at all.
         wait_for_rebuild(&database)?;
     }
     let mut answer = check_query(database.search(&request))?;
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus>
         wait_for_rebuild(&database)?;
     }
     database.close();
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// What a search returned; a question that is not in the language of questions is a wrong call.
+/// The result of a search; a syntax error in the question is a usage error.
 pub(super) fn check_query<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
     match result {
         Err(locidb::Error::Query(QueryError::Syntax(error))) => {
@@ -135,8 +135,8 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), UsageError> {
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
 
-/// The part of a hit's text to show: the window of `len` characters that holds the most of what the question asked
-/// for, the first such one. `marks`: whether to put signs around that.
+/// The part of a hit's text to show: the first window of `len` characters with the most highlighted characters.
+/// `marks`: whether to enclose highlights in «».
 fn excerpt(text: &str, highlights: &[(u32, u32)], len: usize, marks: bool) -> String {
     let from = window(highlights, text.chars().count(), len);
     let end = (from + len) as u32;
@@ -165,8 +165,8 @@ fn excerpt(text: &str, highlights: &[(u32, u32)], len: usize, marks: bool) -> St
     out
 }
 
-/// Where the window of `len` characters begins that holds the most highlights, a quarter of it before the first of
-/// them. A text that fits is shown from its start.
+/// The start of the window of `len` characters with the most highlighted characters; a quarter of the window is before
+/// the first highlight. A text that fits is shown from its start.
 fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
     if chars <= len {
         return 0;
@@ -175,7 +175,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
         let start = start as usize;
         if start < len / 2 { 0 } else { start - len / 4 }
     };
-    // Long words say more of what a question is about than short ones.
+    // Long words are more specific than short ones.
     let highlighted = |from: usize| -> u32 {
         let inside =
             |&&(start, end): &&(u32, u32)| start as usize >= from && end as usize <= from + len;
@@ -186,7 +186,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
         lens.sum()
     };
     let starts = highlights.iter().map(|&(start, _)| begin(start));
-    // Of equals the first.
+    // The first of equal windows.
     let best = starts
         .rev()
         .max_by_key(|&from| highlighted(from))
@@ -199,7 +199,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
 pub(super) struct Shows {
     /// Whether a filter was given.
     pub(super) is_filtered: bool,
-    /// Whether there are signs around what the question asked for.
+    /// Whether highlights are enclosed in «».
     pub(super) marks: bool,
 }
 
@@ -208,7 +208,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
         out.line(&format!("{}: {why}", answer.strategy))?;
     }
     if answer.hits.is_empty() {
-        out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
+        out.line("No chunk answers that. Try other words, a wider filter or another strategy.")?;
     }
     for hit in &answer.hits {
         out.line(&format!(
@@ -233,21 +233,21 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
         out.line(&format!("    {chunk}  ({})", methods.join(", ")))?;
     }
     let allowed = if shows.is_filtered {
-        " that the filter allows"
+        " that matches the filter"
     } else {
         ""
     };
     for suggestion in &answer.did_you_mean {
         out.line(&format!(
-            "No chunk{allowed} has \"{}\". Did you mean \"{}\"?",
+            "No chunk{allowed} contains \"{}\". Did you mean \"{}\"?",
             suggestion.word, suggestion.meant
         ))?;
     }
     if !answer.concepts.is_empty() {
-        // A question names some, or is near to some.
-        let is_near = |of: &ConceptHit| of.how == ConceptSource::Vector;
-        let what = if answer.concepts.iter().all(is_near) {
-            "Near to concepts"
+        // Concepts that the question names, or that are similar to it.
+        let is_similar = |of: &ConceptHit| of.how == ConceptSource::Vector;
+        let what = if answer.concepts.iter().all(is_similar) {
+            "Similar concepts"
         } else {
             "Concepts"
         };
@@ -275,7 +275,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
     Ok(())
 }
 
-/// What each operator did.
+/// Prints the operators with their candidates and times.
 pub(super) fn print_steps(steps: &[ExplainStep], out: &Printer) -> anyhow::Result<()> {
     let rows: Vec<Vec<String>> = steps
         .iter()

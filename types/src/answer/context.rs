@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A context: the text, and what it is made of.
+/// A context: the text, and its sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
     /// What `text` costs, by the counter of the database.

@@ -29,7 +29,7 @@ pub use prompt::Prompt;
 /// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The question as asked.
+    /// The question.
     pub question: String,
     /// The strategy that answered: `hybrid`, `text`, `vector`, `graph`, …
     pub strategy: String,
@@ -44,7 +44,7 @@ pub struct Answer {
     pub took_us: u64,
     /// Hits, best first.
     pub hits: Vec<Hit>,
-    /// Words of the question that no chunk has, where it was asked by words alone.
+    /// Words of the question that no chunk contains, for text search alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub did_you_mean: Vec<Suggestion>,
     /// Concepts of the question.

@@ -66,7 +66,7 @@ pub enum Operator {
         /// Concepts at most.
         neighbours: usize,
     },
-    /// The lists of the arms made one.
+    /// Fusion of the lists.
     Fuse {
         /// How.
         fusion: Fusion,

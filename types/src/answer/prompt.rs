@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! The prompt for a model.
 
 use serde::{Deserialize, Serialize};
 

@@ -13,8 +13,8 @@ pub enum Effort {
     /// As many candidates as gave this mean recall@10 when the graph was measured; the most that
     /// was measured where none did.
     Recall(f32),
-    /// As far as walks come in this time, shared between segments by their size; it is checked every few
-    /// steps. Where there is time to compare all codes, they are compared. Scans (of small segments, under
+    /// As much as graph searches complete in this time, shared between segments by their size; it is checked every few
+    /// steps. If there is time to compare all codes, they are compared. Scans (of small segments, under
     /// narrow filters) are not cut short, and fewer than `k` hits may be found.
     Within(Duration),
 }

@@ -1,4 +1,4 @@
-//! What is asked: the question and how to answer it.
+//! A request: the question and how to answer it.
 //!
 //! A request is plain data: it is stored and sent as JSON, and any one of its options is changed by name
 //! ([`SearchRequest::with`]), which is how two ways to answer are compared.
@@ -74,7 +74,7 @@ pub struct SearchRequest {
     /// Whether an answer in words comes with a critique: how well the hits cover the question, and what they lack.
     pub critic: bool,
     /// Whether the answer names concepts: those of the question, the relations among those that the graph
-    /// reached, and the way from the question to each hit. They are read for nothing else.
+    /// reached, and the path from the question to each hit. They are read for nothing else.
     pub concepts: bool,
     /// Whether the question is written in the language of text questions (phrases, fields, wildcards), for
     /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
