@@ -9,7 +9,6 @@
 
 pub(crate) mod audit;
 mod concurrency;
-mod faults;
 mod graph;
 mod ingest;
 mod maintenance;
@@ -30,14 +29,14 @@ use std::time::Instant;
 use loci_protocol::call::{self, Call, Outcome, Role};
 use loci_protocol::codec;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::{View, faults};
 use locidb::{Answer, Prompt};
-use serde::Serialize;
 
 use crate::access::limits::KeyRateLimiter;
 
 pub(crate) use concurrency::{ConcurrencyLimits, FileMemory, StoreSemaphores};
-pub(crate) use faults::{from_error as fault_of, internal};
 pub(crate) use graph::GRAPH_LEN_MAX;
+pub(crate) use loci_views::faults::{from_error as fault_of, internal};
 pub use parser::ParserFactory;
 pub(crate) use stores::{Store, StoreFolder, StoreLocation, Stores, StoresOptions};
 pub(crate) use transaction::{CancelToken, Reply, Transaction};
@@ -128,10 +127,12 @@ pub(crate) enum CallOutput {
     Answer(Box<Answer>),
     /// What a model would be asked.
     Prompt(Box<Prompt>),
-    /// JSON.
+    /// A value that becomes JSON.
+    View(Box<dyn View>),
+    /// A view that was written as JSON already.
     Json(String),
-    /// JSON that tells why a file cannot be read.
-    UnreadableFile(String),
+    /// Why a file cannot be read: the line that `loci ingest --json` prints for it.
+    UnreadableFile(Box<dyn View>),
     /// A number.
     Number(u64),
     /// Nothing to tell.
@@ -143,23 +144,40 @@ pub(crate) enum CallOutput {
 }
 
 impl CallOutput {
-    /// A value as JSON.
-    pub(crate) fn json(value: &impl Serialize) -> Result<CallOutput, Fault> {
-        let json = serde_json::to_string(value);
-        json.map(CallOutput::Json)
-            .map_err(|error| faults::internal(&error))
+    /// A value that becomes JSON.
+    pub(crate) fn view(value: impl View) -> CallOutput {
+        CallOutput::View(Box::new(value))
     }
 
     /// The payload of its frame.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        match self {
+    ///
+    /// # Errors
+    /// [`Code::Internal`] for a view that has no form in JSON.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, Fault> {
+        Ok(match self {
             CallOutput::Answer(answer) => codec::encode(&**answer),
             CallOutput::Prompt(prompt) => codec::encode(&**prompt),
-            CallOutput::Json(json) | CallOutput::UnreadableFile(json) => codec::encode(json),
+            CallOutput::View(view) | CallOutput::UnreadableFile(view) => {
+                let json = view.to_json().map_err(|error| internal(&error))?;
+                codec::encode(&json)
+            }
+            CallOutput::Json(json) => codec::encode(json),
             CallOutput::Number(number) => codec::encode(number),
             CallOutput::Empty => Vec::new(),
             CallOutput::Outcome(outcome) => codec::encode(&**outcome),
             CallOutput::Outcomes(outcomes) => codec::encode(outcomes),
+        })
+    }
+
+    /// The view that a read gives.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] for the output of another call.
+    pub(crate) fn into_view(self) -> Result<Box<dyn View>, Fault> {
+        match self {
+            CallOutput::Answer(answer) => Ok(answer),
+            CallOutput::View(view) => Ok(view),
+            _ => Err(internal(&"a call that reads gave no view")),
         }
     }
 }
@@ -239,7 +257,9 @@ pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<Ca
         Call::AskPrompt(call) => reads::prompt(caller, *call.request),
         Call::GetSettings(_) => reads::settings(caller),
         Call::GetStats(_) => reads::stats(caller, task),
-        Call::GetUsage(_) => CallOutput::json(&store.database()?.usage().map_err(fault_of)?),
+        Call::GetUsage(_) => Ok(CallOutput::view(
+            store.database()?.usage().map_err(fault_of)?,
+        )),
         Call::ListDocuments(call) => reads::documents(caller, &call, task),
         Call::GetDocument(call) => reads::document(caller, &call.key, task),
         Call::GetChunk(call) => reads::chunk(caller, &call.key, call.context, task),

@@ -75,9 +75,8 @@ impl Waiting {
 
     /// Sends the last reply.
     pub(super) fn tell(mut self, result: Result<CallOutput, Fault>) {
-        let bytes = match result {
-            Ok(given) => {
-                let payload = given.encode();
+        let bytes = match result.and_then(|output| output.encode()) {
+            Ok(payload) => {
                 if payload.len() <= self.shared.limits.payload_len_max as usize {
                     Header::new(FrameKind::Reply, self.id).frame(&payload)
                 } else {
