@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::{HttpState, Problem};
-use crate::serve::workers::{CallClass, Workers};
+use crate::serve::workers::Workers;
 use crate::service::{self, CallOutput, Caller, StreamItem, Task, internal};
 
 /// Items that wait for whoever reads them, at most.
@@ -129,7 +129,7 @@ pub(crate) fn begin(
     body_permit: Option<OwnedSemaphorePermit>,
     form: OutputForm,
 ) -> Result<PendingCall, Fault> {
-    let permit = workers.acquire(CallClass::from_call(&call), caller.store.semaphores())?;
+    let permit = workers.acquire(call.class(), caller.store.semaphores())?;
     let (send_item, items) = mpsc::channel(ITEMS_MAX);
     let (send_last, last) = oneshot::channel();
     let cancelled = Arc::new(AtomicBool::new(false));
