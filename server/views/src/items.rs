@@ -12,51 +12,61 @@ use super::Reader;
 
 /// A page of learning items.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct ItemPage {
+pub struct ItemPage {
     /// The oldest first.
-    pub(crate) items: Vec<ShownItem>,
+    pub items: Vec<ShownItem>,
     /// What to ask for the next page after; none at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<u64>,
+    pub next: Option<u64>,
 }
 
 /// A learning item.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownItem {
-    pub(crate) id: u64,
+pub struct ShownItem {
+    /// Its id.
+    pub id: u64,
+    /// Its type.
     #[serde(rename = "type")]
-    pub(crate) kind: ItemType,
-    pub(crate) front: String,
-    pub(crate) back: String,
-    pub(crate) options: Vec<String>,
-    pub(crate) difficulty: Difficulty,
+    pub kind: ItemType,
+    /// The question.
+    pub front: String,
+    /// The answer.
+    pub back: String,
+    /// The choices, where it has some.
+    pub options: Vec<String>,
+    /// How hard it is.
+    pub difficulty: Difficulty,
     /// The chunk that it is about, while that is stored.
-    pub(crate) chunk: Option<String>,
-    pub(crate) concept: Option<String>,
-    pub(crate) owner: String,
-    pub(crate) merged_into: Option<u64>,
-    pub(crate) review: Option<ReviewState>,
+    pub chunk: Option<String>,
+    /// The name of the concept that it is about.
+    pub concept: Option<String>,
+    /// The user whose item it is.
+    pub owner: String,
+    /// The item that took its place.
+    pub merged_into: Option<u64>,
+    /// When it was reviewed, and when it is due.
+    pub review: Option<ReviewState>,
 }
 
 /// Which items are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ItemFilter<'i> {
+pub struct ItemFilter<'i> {
     /// Of this owner alone.
-    pub(crate) owner: Option<&'i str>,
+    pub owner: Option<&'i str>,
     /// About this document alone.
-    pub(crate) document: Option<&'i DocumentKey>,
+    pub document: Option<&'i DocumentKey>,
     /// Those alone that are due then, in milliseconds since 1970; those never reviewed are.
-    pub(crate) due_ms: Option<u64>,
+    pub due_ms: Option<u64>,
     /// Those after this one.
-    pub(crate) after: Option<u64>,
+    pub after: Option<u64>,
     /// So many at most.
-    pub(crate) limit: usize,
+    pub limit: usize,
 }
 
 impl Reader<'_> {
     /// A page of items. Costs a look at every item up to the end of the page. A reader that is bound to a user sees
     /// those of its own.
-    pub(crate) fn items(&self, filter: ItemFilter<'_>) -> Result<ItemPage, Error> {
+    pub fn items(&self, filter: ItemFilter<'_>) -> Result<ItemPage, Error> {
         let owner = self.user().or(filter.owner);
         let document = match filter.document {
             Some(key) => match self.find_document(key)? {

@@ -2,47 +2,53 @@
 
 use std::ops::ControlFlow;
 
-use locidb::Error;
 use locidb::query::cite::{Citation, chunk_key, cite};
 use locidb::storage::keys::after_prefix;
 use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, FileType, Level};
 use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Table};
-use serde::{Deserialize, Serialize};
+use locidb::{Error, Stats};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Reader, missing};
 
 /// A page of documents.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct DocumentPage {
+#[derive(Debug, Default, Serialize)]
+pub struct DocumentPage {
     /// By key.
-    pub(crate) documents: Vec<DocumentLine>,
+    pub documents: Vec<DocumentLine>,
     /// What to ask for the next page after; none at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
+    pub next: Option<String>,
 }
 
 /// A document in a list.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct DocumentLine {
+#[derive(Debug, Serialize)]
+pub struct DocumentLine {
     /// Its public key.
-    pub(crate) document: String,
+    pub document: String,
+    /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) title: Option<String>,
-    pub(crate) file_type: FileType,
+    pub title: Option<String>,
+    /// The kind of file that it was read from.
+    pub file_type: FileType,
+    /// The name of that file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) filename: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) authors: Vec<String>,
+    pub filename: Option<String>,
+    /// Its authors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
+    /// The year in which it was published.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) year: Option<i32>,
+    pub year: Option<i32>,
     /// How many chunks it has.
-    pub(crate) chunks: u32,
+    pub chunks: u32,
     /// Milliseconds since 1970.
-    pub(crate) ingested_at_ms: u64,
+    pub ingested_at_ms: u64,
 }
 
 /// A document with its outline.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct ShownDocument {
     /// What is stored of it.
     pub document: DocumentRecord,
@@ -56,7 +62,7 @@ pub struct ShownDocument {
 }
 
 /// A chunk of a document, without its text.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct ListedChunk {
     /// Its key.
     pub chunk: String,
@@ -70,14 +76,14 @@ pub struct ListedChunk {
     /// About how many tokens its text has.
     pub tokens: u32,
     /// Names of the pictures that it shows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
     /// How it is cited.
     pub citation: Citation,
 }
 
 /// A chunk and what stands around it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 pub struct ShownChunk {
     /// Its key.
     pub chunk: String,
@@ -94,40 +100,65 @@ pub struct ShownChunk {
     /// What is stored of it.
     pub record: ChunkRecord,
     /// Chunks of its level before it, the farthest first, where they were asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<NeighbourChunk>,
     /// Those after it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NeighbourChunk>,
 }
 
 /// A chunk beside another.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct NeighbourChunk {
     /// Its key.
     pub chunk: String,
-    /// How it is cited.
+    /// The label of its citation.
     pub label: String,
-    /// Its text.
+    /// Its text, or the beginning of it.
     pub text: String,
+}
+
+/// How much a store holds.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum StoreStats {
+    /// All of it, for a caller that may see the whole store.
+    Whole(Box<Stats>),
+    /// What a caller that is bound to a user sees.
+    Visible {
+        /// Chunks.
+        chunks: u64,
+        /// Documents.
+        documents: u64,
+    },
+}
+
+impl StoreStats {
+    /// How many documents and chunks there are for the caller.
+    pub fn counts(&self) -> (u64, u64) {
+        match self {
+            StoreStats::Whole(stats) => (stats.documents, stats.chunks),
+            StoreStats::Visible { chunks, documents } => (*documents, *chunks),
+        }
+    }
 }
 
 /// Which documents are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DocumentFilter<'l> {
+pub struct DocumentFilter<'l> {
     /// Of this collection alone.
-    pub(crate) collection: Option<&'l str>,
+    pub collection: Option<&'l str>,
     /// Of this user alone.
-    pub(crate) user: Option<&'l str>,
-    /// Those after this one, as [`DocumentPage::next`] told.
-    pub(crate) after: Option<&'l str>,
+    pub user: Option<&'l str>,
+    /// Those after this one: [`DocumentPage::next`] of the page before.
+    pub after: Option<&'l str>,
     /// So many at most.
-    pub(crate) limit: usize,
+    pub limit: usize,
 }
 
 impl Reader<'_> {
-    /// A page of documents by key. Costs a read for each that is told, and a look at the keys between them.
-    pub(crate) fn documents(&self, filter: DocumentFilter<'_>) -> Result<DocumentPage, Error> {
+    /// A page of documents by key. Costs a read for each of them, and a scan of the keys between them.
+    pub fn documents(&self, filter: DocumentFilter<'_>) -> Result<DocumentPage, Error> {
         let user = self.user().or(filter.user);
         // All keys of a user stand together.
         let prefix = user.filter(|user| !user.is_empty());
@@ -141,7 +172,8 @@ impl Reader<'_> {
                 return Ok(ControlFlow::Continue(()));
             };
             let is_after = filter.after.is_none_or(|after| row > after.as_bytes());
-            let is_of = |expected: Option<&str>, is: &str| expected.is_none_or(|asked| asked == is);
+            let is_of =
+                |expected: Option<&str>, is: &str| expected.is_none_or(|expected| expected == is);
             if !is_after || !is_of(user, &key.user) || !is_of(filter.collection, &key.collection) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -192,7 +224,7 @@ impl Reader<'_> {
     }
 
     /// How many documents and chunks there are for a reader that is bound to a user.
-    pub(crate) fn count_visible(&self) -> Result<(u64, u64), Error> {
+    pub fn count_visible(&self) -> Result<(u64, u64), Error> {
         let (mut documents, mut chunks, mut after) = (0, 0, None);
         loop {
             let page = self.documents(DocumentFilter {
@@ -284,7 +316,7 @@ impl Reader<'_> {
     }
 
     /// The file that a document was read from.
-    pub(crate) fn original(&self, key: &DocumentKey) -> Result<Option<Vec<u8>>, Error> {
+    pub fn original(&self, key: &DocumentKey) -> Result<Option<Vec<u8>>, Error> {
         match self.find_document(key)? {
             Some((id, _)) => Ok(self.rows().original(id)?),
             None => Ok(None),
@@ -292,7 +324,7 @@ impl Reader<'_> {
     }
 
     /// The text that character positions of citations refer to.
-    pub(crate) fn text(&self, key: &DocumentKey) -> Result<Option<String>, Error> {
+    pub fn text(&self, key: &DocumentKey) -> Result<Option<String>, Error> {
         let Some((id, _)) = self.find_document(key)? else {
             return Ok(None);
         };

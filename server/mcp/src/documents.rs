@@ -4,15 +4,19 @@ use std::fmt::Write;
 
 use loci_protocol::call;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::documents::{
+    DocumentLine as StoredDocumentLine, DocumentPage, ListedChunk, NeighbourChunk,
+};
 use locidb::query::cite::Citation;
+use locidb::storage::records::Level;
 use locidb::storage::{ChunkKey, DocumentKey};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::search::level;
-use super::{CallDispatcher, ToolOutput, check_range, truncate};
+use crate::search::level;
+use crate::{Dispatcher, ToolOutput, check_range, truncate};
 
-/// Chunks to each side that may be asked for.
+/// Chunks on each side that can be requested.
 const CONTEXT_MAX: u32 = 10;
 /// Characters of a chunk at most.
 const CHUNK_CHARS: usize = 20_000;
@@ -20,20 +24,20 @@ const CHUNK_CHARS: usize = 20_000;
 const NEAR_CHARS: usize = 4_000;
 /// Documents of a page, and chunks of an outline, at most.
 const LISTED_MAX: u32 = 200;
-/// Authors, topics and files of a document that are told at most.
+/// Authors, topics and files of a document that are listed at most.
 const NAMES_MAX: usize = 20;
 /// Characters of a title or name at most.
 const NAME_CHARS: usize = 300;
 /// Characters of a summary at most.
 const SUMMARY_CHARS: usize = 2_000;
 
-/// What chunk is asked for.
+/// The chunk to read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadChunk {
-    /// The chunk's key, as other tools tell it: `guide/heaps.md#12`.
+    /// The chunk's key, as other tools return it: `guide/heaps.md#12`.
     key: String,
-    /// Chunks of its level to each side that come with it.
+    /// Chunks of its level on each side that come with it.
     #[serde(default = "context")]
     #[schemars(range(max = 10))]
     context: u32,
@@ -43,14 +47,14 @@ fn context() -> u32 {
     1
 }
 
-/// A chunk with what stands around it.
+/// A chunk with its neighbours.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Chunk {
     /// Its key.
     chunk: String,
     /// The key of its document.
     document: String,
-    /// Where it stands.
+    /// Where it is in its document.
     citation: SourceLocation,
     /// Its text.
     text: String,
@@ -66,22 +70,22 @@ pub(super) struct Chunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     /// Chunks before it, the farthest first.
-    before: Vec<Neighbour>,
+    before: Vec<NeighbourChunk>,
     /// Chunks after it.
-    after: Vec<Neighbour>,
+    after: Vec<NeighbourChunk>,
 }
 
-/// Where something stands, to be told beside it.
+/// Where a chunk is, to be cited with it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct SourceLocation {
     /// For a reader: `Page 42, 3.2 Wave Functions`.
     pub(super) label: String,
     /// The document's title, then the headings above, outermost first.
     pub(super) path: Vec<String>,
-    /// The page, from 1, where it stands on one.
+    /// The page, from 1, if it is on one page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) page: Option<u32>,
-    /// First and last page, where it stands on several.
+    /// First and last page, if it is on several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) pages: Option<Vec<u32>>,
     /// Start and end in a recording.
@@ -104,50 +108,16 @@ impl From<Citation> for SourceLocation {
     }
 }
 
-/// A chunk beside another.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Neighbour {
-    /// Its key.
-    chunk: String,
-    /// Where it stands.
-    label: String,
-    /// Its text, or the beginning of it.
-    text: String,
-}
-
-/// A chunk as a store tells it.
-#[derive(Debug, Deserialize)]
-pub(super) struct ChunkResponse {
-    pub(super) chunk: String,
-    pub(super) document: String,
-    parent: Option<String>,
-    previous: Option<String>,
-    next: Option<String>,
-    pub(super) citation: Citation,
-    record: ChunkTextResponse,
-    #[serde(default)]
-    before: Vec<Neighbour>,
-    #[serde(default)]
-    after: Vec<Neighbour>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ChunkTextResponse {
-    text: String,
-}
-
 /// What is wrong with a key.
 fn wrong_key(error: &impl std::fmt::Display) -> Fault {
     Fault::new(Code::Invalid, error.to_string())
 }
 
-/// A chunk with what stands around it.
-pub(super) async fn chunk(dispatcher: CallDispatcher, args: ReadChunk) -> Result<Chunk, Fault> {
+/// A chunk with its neighbours.
+pub(super) async fn chunk(dispatcher: Dispatcher, args: ReadChunk) -> Result<Chunk, Fault> {
     let key: ChunkKey = args.key.parse().map_err(|error| wrong_key(&error))?;
     let context = check_range("context", args.context, 0..=CONTEXT_MAX)?;
-    let response: ChunkResponse = dispatcher
-        .call_json(call::GetChunk { key, context })
-        .await?;
+    let response = dispatcher.call(call::GetChunk { key, context }).await?;
     let (text, is_cut) = truncate(&response.record.text, CHUNK_CHARS);
     Ok(Chunk {
         chunk: response.chunk,
@@ -167,15 +137,15 @@ pub(super) async fn chunk(dispatcher: CallDispatcher, args: ReadChunk) -> Result
     })
 }
 
-fn truncate_neighbour(neighbour: Neighbour) -> Neighbour {
+fn truncate_neighbour(neighbour: NeighbourChunk) -> NeighbourChunk {
     let text = truncate(&neighbour.text, NEAR_CHARS).0;
-    Neighbour { text, ..neighbour }
+    NeighbourChunk { text, ..neighbour }
 }
 
 impl ToolOutput for Chunk {
     fn text(&self) -> String {
         let mut out = String::new();
-        let write_neighbour = |out: &mut String, near: &Neighbour| {
+        let write_neighbour = |out: &mut String, near: &NeighbourChunk| {
             // Writing to a string does not fail.
             let _ = writeln!(out, "{}\nchunk {}\n{}\n", near.label, near.chunk, near.text);
         };
@@ -202,14 +172,14 @@ impl ToolOutput for Chunk {
     }
 }
 
-/// Which documents are asked for.
+/// The documents to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListDocuments {
     /// Only those of this named collection.
     #[serde(default)]
     collection: Option<String>,
-    /// Only those after this one: what `next` of the page before told.
+    /// Only those after this one: `next` of the page before.
     #[serde(default)]
     after: Option<String>,
     /// So many at most.
@@ -223,30 +193,29 @@ fn limit() -> u32 {
 }
 
 /// A page of documents.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Documents {
     /// By key.
-    pub(super) documents: Vec<DocumentLine>,
+    documents: Vec<DocumentLine>,
     /// What to give as `after` for the next page; absent at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) next: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
 /// A document in a list.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct DocumentLine {
     /// Its key.
-    pub(super) document: String,
+    document: String,
     /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
     /// What kind of file it was read from.
     file_type: String,
     /// Its authors.
-    #[serde(default)]
     authors: Vec<String>,
     /// When it was published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     year: Option<i32>,
     /// How many chunks it has.
     chunks: u32,
@@ -254,7 +223,7 @@ pub(super) struct DocumentLine {
 
 /// A page of documents.
 pub(super) async fn documents(
-    dispatcher: CallDispatcher,
+    dispatcher: Dispatcher,
     args: ListDocuments,
 ) -> Result<Documents, Fault> {
     let call = call::ListDocuments {
@@ -263,12 +232,24 @@ pub(super) async fn documents(
         after: args.after,
         limit: check_range("limit", args.limit, 1..=LISTED_MAX)?,
     };
-    let mut page: Documents = dispatcher.call_json(call).await?;
-    for line in &mut page.documents {
-        line.title = line.title.take().map(name);
-        line.authors = names(std::mem::take(&mut line.authors));
+    let page: DocumentPage = dispatcher.call(call).await?;
+    Ok(Documents {
+        documents: page.documents.into_iter().map(DocumentLine::from).collect(),
+        next: page.next,
+    })
+}
+
+impl From<StoredDocumentLine> for DocumentLine {
+    fn from(line: StoredDocumentLine) -> DocumentLine {
+        DocumentLine {
+            document: line.document,
+            title: line.title.map(name),
+            file_type: line.file_type.name().to_owned(),
+            authors: names(line.authors),
+            year: line.year,
+            chunks: line.chunks,
+        }
     }
-    Ok(page)
 }
 
 fn name(name: String) -> String {
@@ -303,16 +284,16 @@ impl ToolOutput for Documents {
     }
 }
 
-/// Which outline is asked for.
+/// The document to read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadDocument {
-    /// The document's key, as other tools tell it: `guide/heaps.md`.
+    /// The document's key, as other tools return it: `guide/heaps.md`.
     key: String,
-    /// Only chunks of this level; else its sections, or what stands highest in it.
+    /// Only chunks of this level; else its sections and its topmost chunks.
     #[serde(default)]
     level: Option<String>,
-    /// Leave out so many chunks of the outline: what `next` of the page before told.
+    /// Leave out so many chunks of the outline: `next` of the page before.
     #[serde(default)]
     after: u32,
     /// So many chunks at most.
@@ -372,53 +353,24 @@ pub(super) struct OutlineLine {
     chunk: String,
     /// How many chunks it is within.
     depth: u32,
-    /// What it stands for: summary, section, paragraph, proposition, sentence.
+    /// Its level: summary, section, paragraph, proposition, sentence.
     level: String,
-    /// Where it stands.
+    /// Where it is in its document.
     label: String,
     /// How long it is, estimated.
     tokens: u32,
 }
 
-/// A document as a store tells it.
-#[derive(Debug, Deserialize)]
-struct DocumentResponse {
-    document: DocumentRecordResponse,
-    chunks: Vec<ChunkLineResponse>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DocumentRecordResponse {
-    title: Option<String>,
-    authors: Vec<String>,
-    year: Option<i32>,
-    venue: Option<String>,
-    doi: Option<String>,
-    address: Option<String>,
-    file_type: String,
-    summary: Option<String>,
-    topics: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ChunkLineResponse {
-    chunk: String,
-    parent: Option<u32>,
-    level: String,
-    tokens: u32,
-    citation: Citation,
-}
-
 /// A document with its outline.
 pub(super) async fn document(
-    dispatcher: CallDispatcher,
+    dispatcher: Dispatcher,
     args: ReadDocument,
 ) -> Result<Document, Fault> {
     let key: DocumentKey = args.key.parse().map_err(|error| wrong_key(&error))?;
     let limit = check_range("limit", args.limit, 1..=LISTED_MAX)?;
     let level_filter = args.level.as_deref().map(level).transpose()?;
     let printed = key.to_string();
-    let response: DocumentResponse = dispatcher.call_json(call::GetDocument { key }).await?;
+    let response = dispatcher.call(call::GetDocument { key }).await?;
     let chunks = u32::try_from(response.chunks.len()).unwrap_or(u32::MAX);
     let depths = depths(&response.chunks);
     let lines =
@@ -427,8 +379,8 @@ pub(super) async fn document(
             .into_iter()
             .zip(depths)
             .filter(|(line, depth)| match level_filter {
-                Some(level) => line.level == level.name(),
-                None => *depth == 0 || line.level == "section" || line.level == "summary",
+                Some(level) => line.level == level,
+                None => *depth == 0 || matches!(line.level, Level::Section | Level::Summary),
             });
     let mut lines = lines.skip(args.after as usize);
     let outline: Vec<OutlineLine> = lines
@@ -447,7 +399,7 @@ pub(super) async fn document(
         venue: record.venue.map(name),
         doi: record.doi.map(name),
         address: record.address.map(name),
-        file_type: record.file_type,
+        file_type: record.file_type.name().to_owned(),
         summary: record.summary.map(|text| truncate(&text, SUMMARY_CHARS).0),
         topics: names(record.topics),
         chunks,
@@ -456,8 +408,8 @@ pub(super) async fn document(
     })
 }
 
-/// How many chunks each is within. A parent stands before its parts.
-fn depths(chunks: &[ChunkLineResponse]) -> Vec<u32> {
+/// How many chunks each is within. A parent comes before its children.
+fn depths(chunks: &[ListedChunk]) -> Vec<u32> {
     let mut depths: Vec<u32> = Vec::with_capacity(chunks.len());
     for chunk in chunks {
         let above = chunk.parent.and_then(|index| depths.get(index as usize));
@@ -466,11 +418,11 @@ fn depths(chunks: &[ChunkLineResponse]) -> Vec<u32> {
     depths
 }
 
-fn outline_line((line, depth): (ChunkLineResponse, u32)) -> OutlineLine {
+fn outline_line((line, depth): (ListedChunk, u32)) -> OutlineLine {
     OutlineLine {
         chunk: line.chunk,
         depth,
-        level: line.level,
+        level: line.level.name().to_owned(),
         label: name(line.citation.label),
         tokens: line.tokens,
     }

@@ -4,27 +4,27 @@ use std::fmt::Write;
 
 use loci_protocol::call;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::concepts::ShownRelation;
 use locidb::query::answer::Hit;
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Strategy};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{CallDispatcher, ToolOutput, check_range, truncate};
-use crate::service::{CallOutput, internal};
+use crate::{Dispatcher, ToolOutput, check_range, truncate};
 
-/// Passages that may be asked for.
+/// Passages that can be requested.
 const K_MAX: u32 = 50;
-/// Tokens of a context that may be asked for.
+/// Tokens of a context that can be requested.
 const CONTEXT_TOKENS_MAX: u32 = 20_000;
 /// Characters of a passage at most.
 const PASSAGE_CHARS: usize = 2_000;
 /// Characters of all passages at most.
 const PASSAGES_CHARS: usize = 60_000;
-/// Concepts and relations that are told at most.
+/// Concepts and relations that are listed at most.
 const LISTED_MAX: usize = 20;
 
-/// What is asked.
+/// The question and how it is answered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
@@ -40,7 +40,7 @@ pub(super) struct Search {
     /// (concept, example, question, other), page, ingested_at, and meta.NAME.
     #[serde(default)]
     filter: Option<String>,
-    /// How passages are looked for. `auto` chooses by the question; `text` goes by words, `vector` by nearness, `graph`
+    /// How passages are looked for. `auto` chooses by the question; `text` goes by words, `vector` by similarity, `graph`
     /// by concepts, `hybrid` by all of these; `staged` looks for documents, then sections, then passages; `global`
     /// answers from digests of the whole store.
     #[serde(default = "strategy")]
@@ -50,8 +50,8 @@ pub(super) struct Search {
     #[serde(default)]
     #[schemars(extend("enum" = levels()))]
     level: Option<String>,
-    /// Have the passages put together as one text of at most so many tokens, in the order of their documents, with what
-    /// is needed around them. It is given in place of their own texts.
+    /// Returns the passages as one text of at most so many tokens, in the order of their documents, with the headings
+    /// around them, in place of their own texts.
     #[serde(default)]
     #[schemars(range(min = 1, max = 20_000))]
     context_tokens: Option<u32>,
@@ -83,7 +83,7 @@ pub(super) fn level(name: &str) -> Result<Level, Fault> {
 pub(super) struct Passages {
     /// Best first.
     passages: Vec<Passage>,
-    /// The passages as one text, where that was asked for; `[3]` in a heading names the passages of that rank.
+    /// The passages as one text, if that was requested; `[3]` in a heading names the passages of that rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<String>,
     /// Concepts of the question.
@@ -108,22 +108,22 @@ pub(super) struct Passage {
     /// The document's title.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// Where it stands, for a reader.
+    /// Where it is in its document, for a reader.
     label: String,
-    /// The page, from 1, where it stands on one.
+    /// The page, from 1, if it is on one page.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<u32>,
     /// Where to open it.
     link: String,
-    /// Its text; absent where a context was asked for.
+    /// Its text; absent if a context was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// Whether its chunk says more.
+    /// Whether its chunk has more text.
     is_cut: bool,
 }
 
 /// A relation between two concepts.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Relation {
     /// Where it starts.
     pub(super) source: String,
@@ -134,24 +134,32 @@ pub(super) struct Relation {
     pub(super) target: String,
 }
 
+impl From<ShownRelation> for Relation {
+    fn from(relation: ShownRelation) -> Relation {
+        Relation {
+            source: relation.source,
+            kind: relation.kind,
+            target: relation.target,
+        }
+    }
+}
+
 /// A word that no chunk has.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Suggestion {
-    /// As it was written.
+    /// The word, as it was written.
     word: String,
-    /// What it may have meant.
+    /// What may have been meant.
     meant: String,
 }
 
 /// Passages that answer a question.
-pub(super) async fn search(dispatcher: CallDispatcher, args: Search) -> Result<Passages, Fault> {
+pub(super) async fn search(dispatcher: Dispatcher, args: Search) -> Result<Passages, Fault> {
     let request = Box::new(request(args)?);
     let wants_context = request.context_tokens.is_some();
     let record = false;
-    match dispatcher.call(call::Search { request, record }).await? {
-        CallOutput::Answer(answer) => Ok(passages(*answer, wants_context)),
-        _ => Err(internal(&"a search gave no answer")),
-    }
+    let answer = dispatcher.call(call::Search { request, record }).await?;
+    Ok(passages(answer, wants_context))
 }
 
 fn request(args: Search) -> Result<SearchRequest, Fault> {

@@ -1,6 +1,6 @@
-//! A call that was not answered yet, and its replies.
+//! Sends the replies of a call.
 //!
-//! Start reading at [`Waiting`].
+//! Start reading at [`Responder`].
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,37 +14,38 @@ use tokio::time::timeout_at;
 
 use super::super::ServerState;
 use super::super::frame_sender::FrameSender;
-use super::{FREE_LEN, UnderWay, fault_frame};
+use super::{FREE_LEN, InFlightCalls, fault_frame};
 use crate::service::{CallOutput, StreamItem};
 
-/// Waits for a place for a part of a stream; `None` once nobody waits for it any more.
+/// Waits for a permit for a part of a stream; `None` after the deadline, or when the connection is closed.
 fn acquire_part_permit(
     parts: Arc<Semaphore>,
     deadline: Option<Instant>,
 ) -> Option<OwnedSemaphorePermit> {
     let runtime = Handle::try_current().ok()?;
-    let place = parts.acquire_owned();
-    let place = match deadline {
-        Some(at) => runtime.block_on(timeout_at(at.into(), place)).ok()?,
-        None => runtime.block_on(place),
+    let permit = parts.acquire_owned();
+    let permit = match deadline {
+        Some(at) => runtime.block_on(timeout_at(at.into(), permit)).ok()?,
+        None => runtime.block_on(permit),
     };
-    place.ok()
+    permit.ok()
 }
 
-/// A call that was not answered yet. Dropped without an answer, it is answered with a fault.
-pub(super) struct Waiting {
+/// Answers one call. Dropped without an answer, it sends a fault.
+pub(super) struct Responder {
     pub(super) id: u64,
     pub(super) out: FrameSender,
-    pub(super) under_way: UnderWay,
+    pub(super) in_flight: InFlightCalls,
     pub(super) shared: Arc<ServerState>,
-    pub(super) place: Option<OwnedSemaphorePermit>,
-    /// The room of a large call, until it is answered.
-    pub(super) _call: Option<OwnedSemaphorePermit>,
+    /// The permit of the call, until its last reply.
+    pub(super) permit: Option<OwnedSemaphorePermit>,
+    /// The memory of a large call, until its last reply.
+    pub(super) _memory: Option<OwnedSemaphorePermit>,
 }
 
-impl Waiting {
-    /// Sends what comes before the last reply: a part of a file as soon as what came before is gone, until the deadline;
-    /// progress where there is room now, so that no work waits for whoever watches it.
+impl Responder {
+    /// Sends what comes before the last reply: a part of a file once those before it were written, until the deadline;
+    /// progress only if it needs no wait, so that no work waits for its reader.
     pub(super) fn emit(
         &self,
         item: &StreamItem,
@@ -52,14 +53,14 @@ impl Waiting {
         deadline: Option<Instant>,
     ) -> ControlFlow<()> {
         let parts = Arc::clone(parts);
-        let room = match item {
+        let permit = match item {
             StreamItem::Progress(_) => match parts.try_acquire_owned() {
-                Ok(room) => room,
+                Ok(permit) => permit,
                 Err(TryAcquireError::NoPermits) => return ControlFlow::Continue(()),
                 Err(TryAcquireError::Closed) => return ControlFlow::Break(()),
             },
             StreamItem::Bytes(_) => match acquire_part_permit(parts, deadline) {
-                Some(room) => room,
+                Some(permit) => permit,
                 None => return ControlFlow::Break(()),
             },
         };
@@ -69,15 +70,14 @@ impl Waiting {
             call: self.id,
         };
         self.out
-            .send(header.frame(&item.encode()), [Some(room), None]);
+            .send(header.frame(&item.encode()), [Some(permit), None]);
         ControlFlow::Continue(())
     }
 
     /// Sends the last reply.
-    pub(super) fn tell(mut self, result: Result<CallOutput, Fault>) {
-        let bytes = match result {
-            Ok(given) => {
-                let payload = given.encode();
+    pub(super) fn send(mut self, result: Result<CallOutput, Fault>) {
+        let bytes = match result.and_then(|output| output.encode()) {
+            Ok(payload) => {
                 if payload.len() <= self.shared.limits.payload_len_max as usize {
                     Header::new(FrameKind::Reply, self.id).frame(&payload)
                 } else {
@@ -91,25 +91,25 @@ impl Waiting {
     }
 
     fn finish(&mut self, bytes: Vec<u8>) {
-        let Some(place) = self.place.take() else {
+        let Some(permit) = self.permit.take() else {
             return;
         };
-        self.under_way.lock().remove(&self.id);
+        self.in_flight.lock().remove(&self.id);
         if bytes.len() <= FREE_LEN {
-            return self.out.send(bytes, [Some(place), None]);
+            return self.out.send(bytes, [Some(permit), None]);
         }
         match self.shared.acquire_response_memory(bytes.len() as u64) {
-            Ok(large) => self.out.send(bytes, [Some(place), Some(large)]),
+            Ok(large) => self.out.send(bytes, [Some(permit), Some(large)]),
             Err(fault) => self
                 .out
-                .send(fault_frame(self.id, &fault), [Some(place), None]),
+                .send(fault_frame(self.id, &fault), [Some(permit), None]),
         }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Responder {
     fn drop(&mut self) {
-        if self.place.is_some() {
+        if self.permit.is_some() {
             let fault = Fault::new(Code::Internal, "the server failed; its log says more");
             let bytes = fault_frame(self.id, &fault);
             self.finish(bytes);

@@ -1,6 +1,6 @@
-//! What the library's errors are to a caller: a code, and words without paths of the server.
+//! Errors of the library as faults for a caller: a code, and a message without paths of the server.
 //!
-//! What a caller cannot mend goes to the log, under a number that the caller is told.
+//! What a caller cannot correct goes to the log, under a number that the fault's message names.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use locidb::storage::StoreError;
 /// Numbers of what went to the log.
 static INCIDENTS: AtomicU64 = AtomicU64::new(1);
 
-/// How long whoever met lost pages does well to wait: by then they are given up.
+/// After how long a call that met lost pages can be tried again: by then the pages are given up.
 const LOST_PAGES_WAIT_MS: u32 = 1_000;
 
 /// The fault that an error of the library is.
-pub(crate) fn from_error(error: Error) -> Fault {
+pub fn from_error(error: Error) -> Fault {
     if error.is_lost_pages() {
         return logged_fault(Code::Unavailable, &error).with_retry_after(LOST_PAGES_WAIT_MS);
     }
@@ -76,11 +76,11 @@ fn store_code(error: &StoreError) -> Code {
 }
 
 /// A defect, or a failure of the machine.
-pub(crate) fn internal(error: &dyn Display) -> Fault {
+pub fn internal(error: &dyn Display) -> Fault {
     logged_fault(Code::Internal, error)
 }
 
-/// A fault whose reason only the log tells.
+/// A fault whose reason is in the log alone.
 fn logged_fault(code: Code, error: &dyn Display) -> Fault {
     let incident = INCIDENTS.fetch_add(1, Ordering::Relaxed);
     tracing::error!(incident, code = code.name(), %error, "a call failed");

@@ -1,23 +1,27 @@
-//! What a store is looked at through: documents, chunks, concepts, citations, as they are printed and sent.
+//! Typed views of a store: documents, chunks, concepts and citations, as they are printed and sent.
 //!
-//! Each view is a function from one committed state to plain values that become JSON. The command line, the wire, HTTP
-//! and MCP all tell these, so that they agree. Whatever a view tells is seen by [`Reader`] first: to a reader that is
-//! bound to a user, other users' documents are as if they were not there.
+//! Each view is a function from one committed state to plain values that become JSON. The command line, the wire
+//! protocol, HTTP, MCP and the pages all use these values, so their output agrees. Every read goes through a [`Reader`]:
+//! for a reader that is bound to a user, documents of other users do not exist.
 //!
-//! Start reading at [`Reader`], then at the module of what is looked at.
+//! Start reading at [`Reader`], then at the module of what is read. [`View`] is how such a value travels to whoever asked
+//! for it; [`faults`] says what errors of the library are to a caller.
 
 pub mod citations;
 pub mod communities;
 pub mod concepts;
 pub mod documents;
+pub mod faults;
 mod interruptible;
-pub(crate) mod items;
+pub mod items;
+mod view;
 
 use locidb::storage::records::DocumentRecord;
 use locidb::storage::{DocumentId, Rows, StoreError, Table};
 use locidb::{DatabaseSnapshot, Error};
 
-pub(crate) use interruptible::InterruptibleRows;
+pub use interruptible::InterruptibleRows;
+pub use view::{ReadCall, View};
 
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]
@@ -29,7 +33,7 @@ pub struct Reader<'v> {
 }
 
 impl<'v> Reader<'v> {
-    /// One who sees everything.
+    /// A reader that sees everything.
     pub fn unrestricted(view: &'v DatabaseSnapshot) -> Reader<'v> {
         Reader {
             view,
@@ -38,8 +42,8 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// One who sees the documents of `user` alone, where that is given, and may be told to stop.
-    pub(crate) fn for_user(
+    /// A reader of the documents of `user` alone, if there is one, over rows that can be interrupted.
+    pub fn for_user(
         view: &'v DatabaseSnapshot,
         rows: &'v InterruptibleRows<'v>,
         user: Option<&'v str>,
@@ -48,7 +52,7 @@ impl<'v> Reader<'v> {
     }
 
     /// The user that the reader is bound to.
-    pub(crate) fn user(&self) -> Option<&'v str> {
+    pub fn user(&self) -> Option<&'v str> {
         self.user
     }
 
@@ -57,7 +61,7 @@ impl<'v> Reader<'v> {
     }
 
     /// Whether the documents of `user` are there for this reader.
-    pub(crate) fn can_see(&self, user: &str) -> bool {
+    pub fn can_see(&self, user: &str) -> bool {
         self.user.is_none_or(|own| own == user)
     }
 

@@ -1,8 +1,7 @@
 //! MCP over standard input and output, for an assistant that starts a process of its own.
 //!
-//! Always true: standard output carries messages of MCP alone; the assistant may look at the one store, and no more; a
-//! store that nobody asked for a while is closed, so that other processes can write to it, and opened again for the next
-//! call.
+//! Always true: standard output carries messages of MCP alone; the assistant may read the one store, and no more; a store
+//! without calls for a while is closed, so that other processes can write to it, and opened again for the next call.
 
 use std::future::Future;
 use std::io;
@@ -10,16 +9,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_protocol::call::Role;
-use loci_protocol::fault::Code;
+use loci_mcp::{Dispatcher, MESSAGE_LEN_MAX, McpServer, Reading, StoreReader};
+use loci_protocol::call::{Call, Role};
+use loci_protocol::fault::{Code, Fault};
+use loci_views::View;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{stdin, stdout};
 use tokio::runtime::Handle;
 
-use super::{CallDispatcher, MESSAGE_LEN_MAX, McpServer};
-use crate::serve::http::begin;
+use crate::serve::http::{OutputForm, PendingCall, begin};
 use crate::serve::server::StartError;
 use crate::serve::workers::{WorkerOptions, Workers};
 use crate::service::{Caller, StoreLocation, Stores, StoresOptions};
@@ -28,7 +28,7 @@ use crate::service::{Caller, StoreLocation, Stores, StoresOptions};
 const IDLE: Duration = Duration::from_secs(30);
 /// How long a call may take.
 const CALL_WAIT: Duration = Duration::from_secs(600);
-/// How often it is looked whether the store is still asked.
+/// How often is checked whether the store had calls.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A store that an assistant may read, which speaks MCP over this process's standard input and output.
@@ -56,7 +56,7 @@ impl StdioServer {
         let mut busy = None;
         for store in stores.all() {
             match store.database() {
-                // Another process may let go of it before it is asked.
+                // Another process may close it before the first call.
                 Err(fault) if fault.code == Code::Unavailable => busy = Some(fault.message),
                 opened => drop(opened.map_err(StartError::Refused)?),
             }
@@ -83,18 +83,41 @@ impl StdioServer {
     }
 }
 
+/// Makes calls for the one caller of this process.
+struct StdioReader {
+    workers: Workers,
+    caller: Caller,
+}
+
+impl StdioReader {
+    fn begin(&self, call: Call, form: OutputForm) -> Result<PendingCall, Fault> {
+        begin(&self.workers, &self.caller, call, CALL_WAIT, None, form)
+    }
+}
+
+impl StoreReader for StdioReader {
+    fn read(&self, call: Call) -> Reading<Box<dyn View>> {
+        let pending = self.begin(call, OutputForm::View);
+        Box::pin(async { pending?.view().await })
+    }
+
+    fn read_file(&self, call: Call, len_max: usize) -> Reading<(Vec<u8>, bool)> {
+        let pending = self.begin(call, OutputForm::Json);
+        Box::pin(async move { pending?.bytes(len_max).await })
+    }
+}
+
 async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let workers = Workers::start(WorkerOptions::default(), Handle::current())?;
     let Some(caller) = stores.authenticate("", "") else {
         return Err(io::Error::other("there is no store to serve"));
     };
-    // A process without keys: it looks, and changes nothing.
+    // A process without keys reads, and changes nothing.
     let caller = Caller {
         role: Role::Read,
         ..caller
     };
-    let dispatcher =
-        CallDispatcher::new(move |call| begin(&workers, &caller, call, CALL_WAIT, None));
+    let dispatcher = Dispatcher::new(StdioReader { workers, caller });
     let transport = AsyncRwTransport::new_server(stdin(), stdout());
     let transport = transport.with_max_line_length(MESSAGE_LEN_MAX);
     tokio::spawn(close_idle(Arc::clone(&stores)));
@@ -113,7 +136,7 @@ async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) 
     }
 }
 
-/// Closes the store when it was not asked for a while.
+/// Closes the store when it had no calls for a while.
 async fn close_idle(stores: Arc<Stores>) {
     loop {
         tokio::time::sleep(IDLE_POLL_INTERVAL).await;

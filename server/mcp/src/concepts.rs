@@ -1,33 +1,36 @@
-//! The tool `walk_concepts`: concepts, what is around them, and ways between them.
+//! The tool `walk_concepts`: concepts, their surroundings, and paths between them.
 
 use std::fmt::Write;
 
 use loci_protocol::call;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::concepts::{
+    ConceptLine as StoredConceptLine, FirstMention, Mention, ShownConcept, ShownPath,
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::search::Relation;
-use super::{CallDispatcher, ToolOutput, check_range, truncate};
+use crate::search::Relation;
+use crate::{Dispatcher, ToolOutput, check_range, truncate};
 
-/// Relations, passages and concepts that are told at most.
+/// Relations, passages and concepts that are listed at most.
 const LISTED_MAX: u32 = 50;
 /// Characters of a description at most.
 const DESCRIPTION_CHARS: usize = 2_000;
-/// Types of relations that a way may be asked for with.
+/// Types of relations that a path can be restricted to.
 const ALONG_MAX: usize = 50;
 
 /// Where to walk.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WalkConcepts {
-    /// A concept, however written. Leave it out to be told which there are.
+    /// A concept, in any spelling. Leave it out to list the concepts.
     #[serde(default)]
     name: Option<String>,
-    /// Another concept: the shortest way there is told.
+    /// Another concept: the shortest path to it is returned.
     #[serde(default)]
     to: Option<String>,
-    /// Types of relations that the way may take; else all.
+    /// Types of relations that the path may take; else all.
     #[serde(default)]
     along: Vec<String>,
     /// Without `name`: how the names of concepts begin.
@@ -43,13 +46,13 @@ fn limit() -> u32 {
     20
 }
 
-/// What was found on the walk: a concept, a way, or a list of concepts.
+/// The result of a walk: a concept, a path, or a list of concepts.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Walk {
     /// The concept that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     concept: Option<Concept>,
-    /// The way to another one.
+    /// The path to another concept.
     #[serde(skip_serializing_if = "Option::is_none")]
     way: Option<ConceptPath>,
     /// Concepts, the most central first.
@@ -58,7 +61,7 @@ pub(super) struct Walk {
 }
 
 /// A concept.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Concept {
     /// Its name.
     name: String,
@@ -70,51 +73,24 @@ pub(super) struct Concept {
     /// Other names.
     synonyms: Vec<String>,
     /// How often it is mentioned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     mentions: Option<u64>,
     /// How many documents mention it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
     /// What is to be learnt first, in that order.
     prerequisites: Vec<String>,
     /// Where it appears first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    first: Option<First>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<FirstMention>,
     /// Its relations to others, the strongest first.
     relations: Vec<Relation>,
     /// Passages that mention it.
-    #[serde(rename(deserialize = "chunks"))]
     passages: Vec<Mention>,
 }
 
-/// Where a concept appears first.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct First {
-    /// The document's key.
-    document: String,
-    /// The chunk's key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    chunk: Option<String>,
-    /// Where that stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    label: Option<String>,
-}
-
-/// A passage that mentions a concept.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Mention {
-    /// The key of its chunk.
-    chunk: String,
-    /// Where it stands.
-    label: String,
-    /// How often it does.
-    mentions: u32,
-    /// How it begins.
-    text: String,
-}
-
-/// A way from a concept to another.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+/// A path from a concept to another.
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ConceptPath {
     /// Names, from end to end.
     path: Vec<String>,
@@ -123,7 +99,7 @@ pub(super) struct ConceptPath {
 }
 
 /// A concept in a list.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ConceptLine {
     /// Its name.
     name: String,
@@ -131,49 +107,43 @@ pub(super) struct ConceptLine {
     #[serde(rename = "type")]
     kind: String,
     /// How often it is mentioned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     mentions: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Concepts {
-    concepts: Vec<ConceptLine>,
-}
-
-/// Walks as is asked.
-pub(super) async fn walk(dispatcher: CallDispatcher, args: WalkConcepts) -> Result<Walk, Fault> {
+/// Reads the concept, the path or the list that `args` names.
+pub(super) async fn walk(dispatcher: Dispatcher, args: WalkConcepts) -> Result<Walk, Fault> {
     let limit = check_range("limit", args.limit, 1..=LISTED_MAX)?;
     let invalid = |why: &str| Err(Fault::new(Code::Invalid, why));
     let non_empty = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
     match (non_empty(args.name), non_empty(args.to)) {
-        (None, Some(_)) => invalid("to: give the concept where the way starts as name"),
+        (None, Some(_)) => invalid("to: give the concept where the path starts as name"),
         (Some(from), Some(to)) => {
             if args.along.len() > ALONG_MAX {
                 return invalid("along: give fewer types of relations");
             }
             let along = args.along;
-            let concept_path = dispatcher
-                .call_json(call::GetPath { from, to, along })
-                .await?;
+            let path = dispatcher.call(call::GetPath { from, to, along }).await?;
             Ok(Walk {
-                way: Some(concept_path),
+                way: Some(path.into()),
                 ..Walk::default()
             })
         }
         (Some(name), None) => {
-            let response = dispatcher.call_json(call::GetConcept { name }).await?;
+            let concept = dispatcher.call(call::GetConcept { name }).await?;
             Ok(Walk {
-                concept: Some(truncate_concept(response, limit as usize)),
+                concept: Some(truncate_concept(concept, limit as usize)),
                 ..Walk::default()
             })
         }
         (None, None) => {
             let prefix = args.prefix.unwrap_or_default();
-            let response: Concepts = dispatcher
-                .call_json(call::ListConcepts { prefix, limit })
+            let list = dispatcher
+                .call(call::ListConcepts { prefix, limit })
                 .await?;
+            let lines = list.concepts.into_iter().map(ConceptLine::from);
             Ok(Walk {
-                concepts: Some(response.concepts),
+                concepts: Some(lines.collect()),
                 ..Walk::default()
             })
         }
@@ -181,13 +151,42 @@ pub(super) async fn walk(dispatcher: CallDispatcher, args: WalkConcepts) -> Resu
 }
 
 /// A concept with so many relations and passages at most.
-fn truncate_concept(mut concept: Concept, limit: usize) -> Concept {
-    concept.description = truncate(&concept.description, DESCRIPTION_CHARS).0;
+fn truncate_concept(mut concept: ShownConcept, limit: usize) -> Concept {
     concept.synonyms.truncate(LISTED_MAX as usize);
     concept.prerequisites.truncate(LISTED_MAX as usize);
-    concept.relations.truncate(limit);
-    concept.passages.truncate(limit);
-    concept
+    concept.chunks.truncate(limit);
+    let relations = concept.relations.into_iter().take(limit);
+    Concept {
+        name: concept.name,
+        kind: concept.kind,
+        description: truncate(&concept.description, DESCRIPTION_CHARS).0,
+        synonyms: concept.synonyms,
+        mentions: concept.mentions,
+        documents: concept.documents,
+        prerequisites: concept.prerequisites,
+        first: concept.first,
+        relations: relations.map(Relation::from).collect(),
+        passages: concept.chunks,
+    }
+}
+
+impl From<ShownPath> for ConceptPath {
+    fn from(path: ShownPath) -> ConceptPath {
+        ConceptPath {
+            path: path.path,
+            relations: path.relations.into_iter().map(Relation::from).collect(),
+        }
+    }
+}
+
+impl From<StoredConceptLine> for ConceptLine {
+    fn from(line: StoredConceptLine) -> ConceptLine {
+        ConceptLine {
+            name: line.name,
+            kind: line.kind,
+            mentions: line.mentions,
+        }
+    }
 }
 
 impl ToolOutput for Walk {

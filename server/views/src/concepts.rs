@@ -1,4 +1,4 @@
-//! Concepts, and ways between them.
+//! Concepts, and paths between them.
 
 use locidb::Error;
 use locidb::graph::paths::VISITED_MAX;
@@ -6,22 +6,23 @@ use locidb::graph::{EdgeFilter, PathOutcome, normalise, prerequisites, shortest_
 use locidb::query::cite::{chunk_key, cite};
 use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord, Level};
 use locidb::storage::{ConceptId, DocumentId, DocumentKey, Ordinal, Table};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::{Reader, missing, shorten};
 
-/// Relations and chunks that are told at most.
+/// Relations and chunks of a concept that are listed at most.
 const LISTED_MAX: usize = 50;
-/// Mentions that are looked at at most for those that a bound reader sees.
+/// Mentions that are read at most to find those that a bound reader sees.
 const SCANNED_MAX: usize = 5_000;
-/// Members of a community that are told at most.
+/// Members of a community that are listed at most.
 const MEMBERS_MAX: usize = 10;
 /// Prerequisites that are followed at most.
 const PREREQUISITES_MAX: usize = 200;
-/// Characters of a chunk that are told.
+/// Characters of a chunk's text that are shown.
 const TEXT_CHARS: usize = 200;
 
-/// A concept. What tells of other users' documents is absent for a reader that is bound to one.
+/// A concept. What would reveal other users' documents is absent for a reader that is bound to a user.
 #[derive(Debug, Serialize)]
 pub struct ShownConcept {
     /// Its name.
@@ -79,14 +80,14 @@ pub struct ConceptCommunity {
 }
 
 /// Where a concept appears first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct FirstMention {
     /// The document's key.
     pub document: String,
     /// The chunk's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<String>,
-    /// How the chunk is cited.
+    /// The label of the chunk's citation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -107,31 +108,49 @@ pub struct ShownRelation {
 }
 
 /// A chunk that mentions a concept.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Mention {
     /// The chunk's key.
     pub chunk: String,
-    /// How the chunk is cited.
+    /// The label of the chunk's citation.
     pub label: String,
     /// How often it mentions the concept.
     pub mentions: u32,
-    /// Where its text begins.
+    /// The beginning of its text.
     pub text: String,
+}
+
+/// Concepts by PageRank.
+#[derive(Debug, Serialize)]
+pub struct ConceptList {
+    /// The highest first.
+    #[serde(serialize_with = "through_value")]
+    pub concepts: Vec<ConceptLine>,
+}
+
+/// Serialises as [`serde_json::Value`] does, whose numbers are of 64 bits: clients know ranks printed that way.
+fn through_value<S: Serializer>(lines: &[ConceptLine], to: S) -> Result<S::Ok, S::Error> {
+    let value = serde_json::to_value(lines).map_err(serde::ser::Error::custom)?;
+    value.serialize(to)
 }
 
 /// A concept in a list.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConceptLine {
-    pub(crate) name: String,
+pub struct ConceptLine {
+    /// Its name.
+    pub name: String,
+    /// Its type.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
+    /// How often chunks mention it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mentions: Option<u64>,
+    pub mentions: Option<u64>,
+    /// Its rank among all concepts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pagerank: Option<f32>,
+    pub pagerank: Option<f32>,
 }
 
-/// The way from a concept to another.
+/// The path from a concept to another.
 #[derive(Debug, Serialize)]
 pub struct ShownPath {
     /// Names, from end to end.
@@ -140,16 +159,16 @@ pub struct ShownPath {
     pub relations: Vec<ShownRelation>,
 }
 
-/// What became of looking for a way.
+/// The outcome of a search for a path.
 #[derive(Debug)]
 pub enum PathResult {
-    /// One was found.
+    /// The path.
     Found(ShownPath),
     /// There is no such concept.
     UnknownConcept(String),
-    /// None leads there.
+    /// No relations connect the two.
     NotConnected,
-    /// None was found among so many concepts.
+    /// No path was found among so many concepts.
     LimitReached(usize),
 }
 
@@ -168,7 +187,7 @@ impl Reader<'_> {
         ids.iter().map(|&id| Ok(self.record(id)?.name)).collect()
     }
 
-    /// What is known of a concept. One that no document of a bound reader speaks of is not there for it.
+    /// What is known of a concept. For a bound reader, a concept that none of its documents mentions does not exist.
     pub fn concept(&self, name: &str) -> Result<Option<ShownConcept>, Error> {
         let read = self.view.read_view();
         let segments = read.graph_segments();
@@ -332,8 +351,8 @@ impl Reader<'_> {
     }
 
     /// The concepts of highest PageRank whose normalised names begin with what `prefix` normalises to. For a reader that is
-    /// bound to a user, those among the most central that its documents mention: 5,000 mentions are looked at.
-    pub(crate) fn concepts(&self, prefix: &str, limit: usize) -> Result<Vec<ConceptLine>, Error> {
+    /// bound to a user, those of the most central that its documents mention, among the first 5,000 mentions.
+    pub fn concepts(&self, prefix: &str, limit: usize) -> Result<ConceptList, Error> {
         let read = self.view.read_view();
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
@@ -341,14 +360,14 @@ impl Reader<'_> {
         let types = self.view.type_map()?.unwrap_or_default();
         let mut ids: Vec<ConceptId> = graph.concept_ids().into_iter().collect();
         graph.sort_by_rank(&mut ids);
-        let (mut found, mut looks) = (Vec::new(), SCANNED_MAX);
+        let (mut found, mut reads_left) = (Vec::new(), SCANNED_MAX);
         for id in ids {
-            if found.len() == limit || looks == 0 {
+            if found.len() == limit || reads_left == 0 {
                 break;
             }
             let concept = self.record(id)?;
             let is_named = concept.normalised.starts_with(&prefix);
-            if !is_named || !self.is_mentioned(graph.chunks(id), &mut looks)? {
+            if !is_named || !self.is_mentioned(graph.chunks(id), &mut reads_left)? {
                 continue;
             }
             found.push(ConceptLine {
@@ -358,23 +377,23 @@ impl Reader<'_> {
                 pagerank: self.can_see_all().then(|| graph.rank(id)),
             });
         }
-        Ok(found)
+        Ok(ConceptList { concepts: found })
     }
 
-    /// Whether one of these chunks is there for this reader, as far as the looks that are left go.
+    /// Whether this reader sees one of these chunks; `reads_left` are the reads that are left.
     fn is_mentioned(
         &self,
-        places: impl Iterator<Item = (Ordinal, u32)>,
-        looks: &mut usize,
+        occurrences: impl Iterator<Item = (Ordinal, u32)>,
+        reads_left: &mut usize,
     ) -> Result<bool, Error> {
         if self.can_see_all() {
             return Ok(true);
         }
-        for (ordinal, _) in places {
-            let Some(left) = looks.checked_sub(1) else {
+        for (ordinal, _) in occurrences {
+            let Some(left) = reads_left.checked_sub(1) else {
                 return Ok(false);
             };
-            *looks = left;
+            *reads_left = left;
             if self.chunk_at(ordinal)?.is_some() {
                 return Ok(true);
             }
@@ -382,7 +401,7 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// The shortest way from a concept to another, over relations of these types, or of all.
+    /// The shortest path from a concept to another, over relations of these types, or of all.
     pub fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<PathResult, Error> {
         let segments = self.view.read_view().graph_segments();
         let graph = self.view.read_view().graph(&segments);

@@ -10,8 +10,7 @@ use rmcp::model::{
     ResourceContents, ResourceTemplate,
 };
 
-use super::documents::Documents;
-use super::{CallDispatcher, fault_text};
+use crate::{Dispatcher, fault_text};
 
 /// What comes before a document's key.
 const SCHEME: &str = "loci://document/";
@@ -31,7 +30,7 @@ pub(super) fn uri(document: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(document, ENCODED))
 }
 
-/// The document that is meant.
+/// The document of a resource.
 fn parse_uri(uri: &str) -> Result<DocumentKey, Fault> {
     let wrong = || Fault::new(Code::NotFound, format!("{uri:?} is not {SCHEME}KEY"));
     let coded = uri.strip_prefix(SCHEME).ok_or_else(wrong)?;
@@ -41,7 +40,7 @@ fn parse_uri(uri: &str) -> Result<DocumentKey, Fault> {
 
 /// A page of the documents.
 pub(super) async fn list(
-    dispatcher: CallDispatcher,
+    dispatcher: Dispatcher,
     after: Option<String>,
 ) -> Result<ListResourcesResult, Fault> {
     let call = call::ListDocuments {
@@ -50,7 +49,7 @@ pub(super) async fn list(
         after,
         limit: PAGE,
     };
-    let page: Documents = dispatcher.call_json(call).await?;
+    let page = dispatcher.call(call).await?;
     let resources = page.documents.into_iter().map(|of| {
         let resource = Resource::new(uri(&of.document), of.document).with_mime_type("text/plain");
         match of.title {
@@ -63,38 +62,34 @@ pub(super) async fn list(
     Ok(listed)
 }
 
-/// How a document's resource is written.
+/// The form of a document's resource.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(format!("{SCHEME}{{key}}"), "document")
         .with_title("Text of a document")
-        .with_description("The text of a stored document by its key, which list_documents tells")
+        .with_description("The text of a stored document by its key, which list_documents returns")
         .with_mime_type("text/plain");
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
 /// The text of a document.
-pub(super) async fn read(
-    dispatcher: CallDispatcher,
-    uri: &str,
-) -> Result<ReadResourceResult, Fault> {
+pub(super) async fn read(dispatcher: Dispatcher, uri: &str) -> Result<ReadResourceResult, Fault> {
     let key = parse_uri(uri)?;
-    let (read_bytes, is_cut) = dispatcher
-        .read_bytes(call::GetText { key }, TEXT_LEN_MAX)
-        .await?;
+    let text = call::GetText { key };
+    let (read_bytes, is_cut) = dispatcher.0.read_file(text.into(), TEXT_LEN_MAX).await?;
     let mut text = match std::str::from_utf8(&read_bytes) {
         Ok(text) => text.to_owned(),
         // The last character was cut.
         Err(error) => String::from_utf8_lossy(&read_bytes[..error.valid_up_to()]).into_owned(),
     };
     if is_cut {
-        text.push_str("\n[cut here: read_document and read_chunk tell the rest]");
+        text.push_str("\n[cut here: read_document and read_chunk return the rest]");
     }
     Ok(ReadResourceResult::new(vec![ResourceContents::text(
         text, uri,
     )]))
 }
 
-/// A fault as the protocol tells it.
+/// A fault as an error of the protocol.
 pub(super) fn error(fault: Fault) -> ErrorData {
     let why = fault_text(&fault);
     match fault.code {

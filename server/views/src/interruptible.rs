@@ -1,6 +1,6 @@
-//! Rows whose reader may be told to stop.
+//! Rows whose reads can be interrupted.
 //!
-//! Always true: between two askings at most [`ROWS_MAX`] rows are read, whether one by one or in a scan.
+//! Always true: at most [`ROWS_PER_CHECK`] rows are read between two checks, whether one by one or in a scan.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,21 +8,21 @@ use loci_protocol::fault::Fault;
 use locidb::storage::rows::{RowCallback, Value};
 use locidb::storage::{Rows, StoreError, Table};
 
-/// Rows that are read before it is asked again.
+/// Rows that are read between two checks.
 const ROWS_PER_CHECK: u32 = 256;
 
-/// Rows as they are, until their reader is told to stop: then an error that carries why.
-pub(crate) struct InterruptibleRows<'w> {
+/// The rows of a snapshot; once the check fails, reads fail with its fault.
+pub struct InterruptibleRows<'w> {
     rows: &'w dyn Rows,
-    /// Says why to stop, if that is so.
+    /// Fails with the reason to stop.
     check: &'w (dyn Fn() -> Result<(), Fault> + Sync),
     /// Rows that were read.
     rows_read: AtomicU32,
 }
 
 impl<'w> InterruptibleRows<'w> {
-    /// These rows, for as long as `ask` does not fail.
-    pub(crate) fn new(
+    /// These rows, for as long as `check` does not fail.
+    pub fn new(
         rows: &'w dyn Rows,
         check: &'w (dyn Fn() -> Result<(), Fault> + Sync),
     ) -> InterruptibleRows<'w> {

@@ -1,15 +1,18 @@
-//! The tool `cite`: where a chunk stands, and who cites whom.
+//! The tool `cite`: the citation of a chunk, and the citations between documents and works.
 
 use std::fmt::Write;
 
 use loci_protocol::call;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::citations::{CoCited, Coupled};
+use loci_views::documents::ShownChunk;
 use locidb::storage::ChunkKey;
+use locidb::{Work as StoredWork, WorkCitation};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::documents::{ChunkResponse, SourceLocation};
-use super::{CallDispatcher, ToolOutput, check_range, truncate};
+use crate::documents::SourceLocation;
+use crate::{Dispatcher, ToolOutput, check_range, truncate};
 
 /// Citations of a list that may be asked for.
 const LISTED_MAX: u32 = 200;
@@ -17,7 +20,7 @@ const LISTED_MAX: u32 = 200;
 const CONTEXT_CHARS: usize = 300;
 /// Characters of a title, or of a reference as it is written, at most.
 const NAME_CHARS: usize = 300;
-/// Authors of a work that are told at most.
+/// Authors of a work that are listed at most.
 const AUTHORS_MAX: usize = 10;
 
 /// What is to be cited.
@@ -36,7 +39,7 @@ fn limit() -> u32 {
     30
 }
 
-/// Where a chunk stands; or what a document or work cites, who cites it, and what is near it.
+/// The citation of a chunk; or what a document or work cites, what cites it, and what is cited with it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Citations {
     /// The chunk, where one is meant.
@@ -56,7 +59,7 @@ pub(super) struct Citations {
     /// Works that the same documents cite.
     cited_together: Vec<CitedTogether>,
     /// Documents that cite the same works.
-    citing_the_same: Vec<CitingTheSame>,
+    citing_the_same: Vec<Coupled>,
 }
 
 /// A chunk's citation.
@@ -66,41 +69,40 @@ pub(super) struct CitedChunk {
     chunk: String,
     /// The key of its document.
     document: String,
-    /// Where it stands.
+    /// Where it is in its document.
     citation: SourceLocation,
 }
 
 /// A work that documents cite.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Work {
     /// Its title.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     /// Its authors.
-    #[serde(default)]
     authors: Vec<String>,
     /// When it was published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     year: Option<i32>,
     /// Where it was published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     venue: Option<String>,
     /// Its digital object identifier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     doi: Option<String>,
     /// As a reference to it is written.
     text: String,
     /// The key of its document, where that is stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<String>,
 }
 
 /// A place where a chunk cites a work.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Cited {
     /// The key of the citing chunk.
     chunk: String,
-    /// Where it stands.
+    /// Where it is in its document.
     label: String,
     /// The words around the citation.
     context: String,
@@ -109,7 +111,7 @@ pub(super) struct Cited {
 }
 
 /// A work that is cited together with another.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct CitedTogether {
     /// The work.
     work: Work,
@@ -117,66 +119,36 @@ pub(super) struct CitedTogether {
     count: usize,
 }
 
-/// A document that cites what another cites.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct CitingTheSame {
-    /// Its key.
-    document: String,
-    /// So many works.
-    count: usize,
-}
-
-/// Who cites whom, as a store tells it.
-#[derive(Debug, Deserialize)]
-struct Network {
-    work: Option<Work>,
-    cites: Vec<Cited>,
-    cited_by: Vec<Cited>,
-    co_cited: Vec<CitedTogether>,
-    coupled: Vec<CitingTheSame>,
-}
-
-/// The citation of a chunk, or who cites whom.
-pub(super) async fn cite(dispatcher: CallDispatcher, args: Cite) -> Result<Citations, Fault> {
+/// The citation of a chunk, or the citations around a document or work.
+pub(super) async fn cite(dispatcher: Dispatcher, args: Cite) -> Result<Citations, Fault> {
     let limit = check_range("limit", args.limit, 1..=LISTED_MAX)? as usize;
     if let Ok(key) = args.of.parse::<ChunkKey>() {
         let context = 0;
-        match dispatcher.call_json(call::GetChunk { key, context }).await {
+        match dispatcher.call(call::GetChunk { key, context }).await {
             // A title may look like a chunk's key.
             Err(fault) if fault.code == Code::NotFound => {}
             response => return response.map(chunk_citation),
         }
     }
-    let response: Network = dispatcher
-        .call_json(call::GetCitations { of: args.of })
-        .await?;
-    let together = |of: CitedTogether| CitedTogether {
-        work: work(of.work),
-        ..of
+    let network = dispatcher.call(call::GetCitations { of: args.of }).await?;
+    let listed = |citations: Vec<WorkCitation>| -> Vec<Cited> {
+        citations.into_iter().take(limit).map(Cited::from).collect()
     };
     Ok(Citations {
         passage: None,
-        work: response.work.map(work),
-        cites_count: response.cites.len(),
-        cites: response
-            .cites
-            .into_iter()
-            .take(limit)
-            .map(truncate_cited)
+        work: network.work.map(Work::from),
+        cites_count: network.cites.len(),
+        cites: listed(network.cites),
+        cited_by_count: network.cited_by.len(),
+        cited_by: listed(network.cited_by),
+        cited_together: (network.co_cited.into_iter())
+            .map(CitedTogether::from)
             .collect(),
-        cited_by_count: response.cited_by.len(),
-        cited_by: response
-            .cited_by
-            .into_iter()
-            .take(limit)
-            .map(truncate_cited)
-            .collect(),
-        cited_together: response.co_cited.into_iter().map(together).collect(),
-        citing_the_same: response.coupled,
+        citing_the_same: network.coupled,
     })
 }
 
-fn chunk_citation(response: ChunkResponse) -> Citations {
+fn chunk_citation(response: ShownChunk) -> Citations {
     Citations {
         passage: Some(CitedChunk {
             chunk: response.chunk,
@@ -187,28 +159,44 @@ fn chunk_citation(response: ChunkResponse) -> Citations {
     }
 }
 
-fn truncate_cited(of: Cited) -> Cited {
-    Cited {
-        context: truncate(&of.context, CONTEXT_CHARS).0,
-        work: work(of.work),
-        ..of
+impl From<WorkCitation> for Cited {
+    fn from(citation: WorkCitation) -> Cited {
+        Cited {
+            chunk: citation.chunk,
+            label: citation.label,
+            context: truncate(&citation.context, CONTEXT_CHARS).0,
+            work: citation.work.into(),
+        }
     }
 }
 
-fn work(mut work: Work) -> Work {
-    let name = |name: String| truncate(&name, NAME_CHARS).0;
-    work.authors.truncate(AUTHORS_MAX);
-    Work {
-        title: work.title.map(name),
-        authors: work.authors.into_iter().map(name).collect(),
-        venue: work.venue.map(name),
-        text: name(work.text),
-        ..work
+impl From<CoCited> for CitedTogether {
+    fn from(co_cited: CoCited) -> CitedTogether {
+        CitedTogether {
+            work: co_cited.work.into(),
+            count: co_cited.count,
+        }
+    }
+}
+
+impl From<StoredWork> for Work {
+    fn from(work: StoredWork) -> Work {
+        let name = |name: String| truncate(&name, NAME_CHARS).0;
+        let authors = work.authors.into_iter().take(AUTHORS_MAX);
+        Work {
+            title: work.title.map(name),
+            authors: authors.map(name).collect(),
+            year: work.year,
+            venue: work.venue.map(name),
+            doi: work.doi,
+            text: name(work.text),
+            document: work.document,
+        }
     }
 }
 
 impl Work {
-    /// In a line.
+    /// The work in a line.
     fn line(&self) -> String {
         let mut parts = Vec::new();
         if !self.authors.is_empty() {

@@ -1,16 +1,17 @@
-//! Who cites whom.
+//! Citations between documents and works.
 
 use locidb::graph::normalise;
 use locidb::storage::{ChunkKey, DocumentKey};
 use locidb::{CitationNetwork, Error, Work, WorkCitation};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Reader;
 
-/// Works and documents that are cited together, or cite the same, that are told at most.
+/// Works cited together, and documents that cite the same works, that are listed at most.
 const LISTED_MAX: usize = 20;
 
-/// What a document or work cites, who cites it, and what is near it.
+/// What a document or work cites, what cites it, and what is related to it through citations.
 #[derive(Debug, Serialize)]
 pub struct Network {
     /// The work, where one is meant.
@@ -35,7 +36,7 @@ pub struct CoCited {
 }
 
 /// A document that cites what another cites.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Coupled {
     /// The document's key.
     pub document: String,
@@ -57,8 +58,8 @@ pub struct WorkFilter<'w> {
 }
 
 impl Reader<'_> {
-    /// Who cites whom, of a document by its key or of a work by its DOI or title; `None` where there is neither. A
-    /// reader that is bound to a user is told the citations that its own documents make.
+    /// The citations around a document, by its key, or a work, by its DOI or title; `None` where there is neither. A
+    /// reader that is bound to a user sees the citations that its own documents make.
     pub fn network(&self, of: &str) -> Result<Option<Network>, Error> {
         let mut key: Option<DocumentKey> = of.parse().ok();
         if let Some(document_key) = &key
@@ -125,8 +126,8 @@ impl Reader<'_> {
         self.view.citation_network(self.rows())
     }
 
-    /// A citation with its own words alone, and what the work says of itself where it is a document that this reader sees:
-    /// what else is known of a work may be another user's word.
+    /// A citation with its own words, and with the metadata of the work if that is a document that this reader sees: other
+    /// metadata may come from another user's document.
     fn with_visible_work(&self, cited: WorkCitation) -> Result<WorkCitation, Error> {
         let document = cited.work.document.as_ref();
         let key = document.and_then(|key| key.parse::<DocumentKey>().ok());
@@ -156,9 +157,9 @@ impl Reader<'_> {
     pub fn works(&self, filter: WorkFilter<'_>) -> Result<Vec<Work>, Error> {
         let author = filter.author.map(normalise);
         let wrote = |work: &Work| {
-            author.as_ref().is_none_or(|asked| {
+            author.as_ref().is_none_or(|author| {
                 let mut names = work.authors.iter().map(|name| normalise(name));
-                names.any(|name| name == *asked || has_words(&name, asked))
+                names.any(|name| name == *author || has_words(&name, author))
             })
         };
         let mut works = self.citation_network().works(|work| {
@@ -171,8 +172,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether all words of `asked` are in `name`.
-fn has_words(name: &str, asked: &str) -> bool {
-    let mut words = asked.split(' ');
+/// Whether all of `words` are in `name`.
+fn has_words(name: &str, words: &str) -> bool {
+    let mut words = words.split(' ');
     words.all(|word| name.split(' ').any(|of| of == word))
 }

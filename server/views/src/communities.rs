@@ -21,13 +21,13 @@ pub struct ShownCommunity {
 /// Which communities there are.
 #[derive(Debug)]
 pub enum CommunityResult {
-    /// These.
+    /// The communities.
     Communities(Vec<ShownCommunity>),
-    /// Nothing was analysed.
+    /// The store was not analysed yet.
     NotAnalysed,
     /// There is no such concept.
     UnknownConcept(String),
-    /// Their digests are not written.
+    /// Their digests were not written yet.
     DigestsMissing,
 }
 
