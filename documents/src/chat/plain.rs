@@ -13,35 +13,8 @@ use crate::tree::ParsedDocument;
 use crate::writing::blocks::Blocks;
 
 /// Names that only people and programs in a chat have.
-const ROLES: &[&str] = &[
-    "user",
-    "assistant",
-    "human",
-    "ai",
-    "bot",
-    "chatbot",
-    "system",
-    "chatgpt",
-    "gpt",
-    "gpt-4",
-    "gpt-4o",
-    "claude",
-    "gemini",
-    "copilot",
-    "llama",
-    "model",
-    "tool",
-    "me",
-    "you",
-    "q",
-    "a",
-    "question",
-    "answer",
-    "customer",
-    "agent",
-    "prompt",
-    "response",
-];
+const ROLES: &str = "user assistant human ai bot chatbot system chatgpt gpt gpt-4 gpt-4o claude gemini \
+    copilot llama model tool me you q a question answer customer agent prompt response";
 /// Changes of the speaker that make a chat.
 const CHANGES_MIN: usize = 3;
 const NAME_LEN_MAX: usize = 40;
@@ -170,7 +143,8 @@ fn labels(text: &str) -> Vec<Label<'_>> {
 }
 
 fn is_role(name: &str) -> bool {
-    ROLES.contains(&name.to_lowercase().as_str())
+    let name = name.to_lowercase();
+    ROLES.split(' ').any(|role| role == name)
 }
 
 /// The label that a line begins with, which starts at byte `at` of the text.

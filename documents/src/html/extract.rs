@@ -12,6 +12,7 @@ use scraper::{ElementRef, Node};
 
 use super::formula::Formula;
 use super::furniture::{has_descendant, is_boilerplate, is_hidden};
+use super::is_known;
 use super::picture::Picture;
 use super::table::Rows;
 use crate::limits::{Limits, ParseError};
@@ -36,53 +37,6 @@ pub(super) enum ExtractScope {
     /// The same, and every picture is a figure.
     Book,
 }
-
-const BLOCK_LEVEL: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hgroup",
-    "hr",
-    "html",
-    "legend",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "ul",
-];
 
 /// Everything that is to be read below `root`.
 pub(super) fn extract(
@@ -284,7 +238,7 @@ impl<'a> Walk<'a> {
                 self.inline.push_verbatim(if is_told { " " } else { ": " });
             }
             "br" => self.inline.line_break(),
-            name if BLOCK_LEVEL.contains(&name) => self.flush()?,
+            name if is_known("block-level", name) => self.flush()?,
             _ => {}
         }
         if is_figure(element.value()) {
@@ -336,10 +290,10 @@ impl<'a> Walk<'a> {
                 self.inline.push_verbatim(", ");
             }
             (Some(BlockKind::Code(_)), "br") => self.inline.push_verbatim("\n"),
-            (Some(BlockKind::Code(_)), name) if BLOCK_LEVEL.contains(&name) => {
+            (Some(BlockKind::Code(_)), name) if is_known("block-level", name) => {
                 self.inline.line_break();
             }
-            (_, name) if name == "br" || BLOCK_LEVEL.contains(&name) => self.inline.space(),
+            (_, name) if name == "br" || is_known("block-level", name) => self.inline.space(),
             _ => {}
         }
     }
@@ -367,7 +321,7 @@ impl<'a> Walk<'a> {
             self.is_term_open = true;
         } else if name == "dl" && std::mem::take(&mut self.is_term_open) {
             self.flush_as(BlockKind::ListItem)?;
-        } else if BLOCK_LEVEL.contains(&name) {
+        } else if is_known("block-level", name) {
             self.flush()?;
         }
         if name == "li" {
@@ -404,7 +358,7 @@ impl<'a> Walk<'a> {
                 let text = text.trim().to_owned();
                 return self.table.rows.cell(text, columns, rows, self.limits);
             }
-            (_, name) if BLOCK_LEVEL.contains(&name) => self.inline.space(),
+            (_, name) if is_known("block-level", name) => self.inline.space(),
             _ => {}
         }
         Ok(())
@@ -562,8 +516,6 @@ fn is_figure(element: &Element) -> bool {
     element.name() == "figure" || element.classes().any(|c| classes.contains(&c))
 }
 
-const CAPTION_CLASSES: &[&str] = &["gallerytext", "thumbcaption", "wp-caption-text"];
-
 /// Figures with more elements than this are no figures.
 const FIGURE_ELEMENTS_MAX: usize = 1_000;
 
@@ -573,7 +525,7 @@ fn has_caption(figure: ElementRef<'_>) -> bool {
 }
 
 fn is_caption(element: &Element) -> bool {
-    element.name() == "figcaption" || element.classes().any(|c| CAPTION_CLASSES.contains(&c))
+    element.name() == "figcaption" || element.classes().any(|c| is_known("caption-classes", c))
 }
 
 /// The list of notes or works that an element is.

@@ -4,69 +4,19 @@
 //! kind that the elements around it ask for. Inside a title, a table cell or a footnote nothing is written: there
 //! every element only adds to the text. The walk is recursive; the file's depth was bounded before.
 
+use std::sync::LazyLock;
+
 use roxmltree::Node;
 
 use super::{Works, below, child, citations, meta, references, text_in, text_of};
 use crate::limits::{Limits, ParseError};
+use crate::tables::Tables;
 use crate::tree::{BlockKind, MarkKind, ParsedDocument};
 use crate::writing::running::{RunningText, Writer};
 
 mod floats;
 
-/// Facts about other elements, or what machines read.
-const IGNORED_ELEMENTS: &[&str] = &[
-    "object-id",
-    "institution-id",
-    "contrib-id",
-    "permissions",
-    "alt-text",
-    "long-desc",
-    "sec-meta",
-    "fn-meta",
-    "processing-meta",
-    "custom-meta-group",
-    "related-article",
-    "related-object",
-    "front",
-    "front-stub",
-    "sub-article",
-    "response",
-    "ref",
-    "index-term",
-    "kwd-group",
-    "subj-group",
-    "counts",
-];
-
-/// Elements that stand for a section: their title is a heading.
-const SECTIONS: &[&str] = &[
-    "sec",
-    "ack",
-    "app",
-    "app-group",
-    "notes",
-    "glossary",
-    "bio",
-    "abstract",
-    "trans-abstract",
-    "fn-group",
-    "ref-list",
-    "author-notes",
-    "sig-block",
-    "floats-group",
-    "back",
-    "body",
-];
-
-/// Elements whose text is emphasised, strong, code or a link.
-const MARKED: &[(&str, MarkKind)] = &[
-    ("italic", MarkKind::Emphasis),
-    ("bold", MarkKind::Strong),
-    ("monospace", MarkKind::Code),
-    ("ext-link", MarkKind::Link),
-    ("uri", MarkKind::Link),
-    ("email", MarkKind::Link),
-];
+static NAMES: LazyLock<Tables> = LazyLock::new(|| Tables::parse(include_str!("names.txt")));
 
 /// Writes the article's text into the document.
 pub(super) fn write<'x>(
@@ -154,7 +104,7 @@ impl<'x> Walk<'_, 'x> {
             self.running.push(text);
             return Ok(());
         }
-        if !node.is_element() || IGNORED_ELEMENTS.contains(&node.tag_name().name()) {
+        if !node.is_element() || NAMES.get("ignored", node.tag_name().name()).is_some() {
             return Ok(());
         }
         if self.closed_depth > 0 || !self.block(node)? {
@@ -170,7 +120,7 @@ impl<'x> Walk<'_, 'x> {
         match name {
             "fn" if is_inline(node) => return Ok(false),
             "code" if !text_is_long(node) => return Ok(false),
-            _ if SECTIONS.contains(&name) => self.section(node)?,
+            _ if NAMES.get("sections", name).is_some() => self.section(node)?,
             "p" | "attrib" | "verse-line" | "fig-group" | "table-wrap-group" => {
                 self.as_kind(self.kind.clone(), node)?;
             }
@@ -228,8 +178,8 @@ impl<'x> Walk<'_, 'x> {
             _ => self.children(node)?,
         }
         let name = node.tag_name().name();
-        if let Some((_, kind)) = MARKED.iter().find(|(marked, _)| *marked == name) {
-            self.running.mark(*kind, from);
+        if let Some(kind) = NAMES.get("marked", name).and_then(MarkKind::from_name) {
+            self.running.mark(kind, from);
         }
         Ok(())
     }
@@ -407,14 +357,8 @@ fn is_title(node: &Node<'_, '_>) -> bool {
 }
 
 fn default_title(section: &str) -> &'static str {
-    match section {
-        "abstract" | "trans-abstract" => "Abstract",
-        "ack" => "Acknowledgements",
-        "app" => "Appendix",
-        "glossary" => "Glossary",
-        "ref-list" => "References",
-        _ => "",
-    }
+    let title = NAMES.get("sections", section);
+    title.filter(|title| *title != "-").unwrap_or_default()
 }
 
 /// A footnote within a sentence, rather than in a group of them.
