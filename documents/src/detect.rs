@@ -22,14 +22,14 @@ const MAGIC: &[(&[u8], Kind)] = &[
     (b"WEBVTT", Kind::Subtitles),
 ];
 
-/// Names that tell what a zip archive is when one of them stands near its start.
+/// Names that tell what a zip archive is when one of them is near its start.
 const ZIP_ENTRIES: &[(&str, Kind)] = &[
     ("application/epub+zip", Kind::Epub),
     ("word/", Kind::Docx),
     ("ppt/", Kind::Pptx),
 ];
 
-/// How far into a file its PDF signature may stand (the format's own appendix says 1,024).
+/// How far into a file its PDF signature may be (the format's own appendix says 1,024).
 const PDF_SIGNATURE_WITHIN: usize = 1024;
 
 /// How much of a file is looked at.

@@ -132,38 +132,6 @@ pub enum ParseError {
         /// How many pages there are.
         pages: u64,
     },
-    /// The parser panicked. The file is likely hostile or damaged; please report it if it is not.
-    #[error(
-        "the parser failed on this file: {message}; save it again from the program that wrote it, and please report it if it is sound"
-    )]
-    Panicked {
-        /// What the panic said.
-        message: String,
-    },
-    /// Whoever asked wants it to end.
-    #[error("it was stopped")]
-    Stopped,
-    /// The parser took too long and was stopped. Raise the time limit if the file is trusted.
-    #[error("reading it was stopped after {seconds} s; split it into smaller files")]
-    TimedOut {
-        /// The time it had.
-        seconds: u64,
-    },
-    /// The parser's process died, most likely for want of memory. Raise its limit if the file is
-    /// trusted.
-    #[error(
-        "the parser's process died ({status}), most likely for want of memory; split the file into smaller ones"
-    )]
-    Crashed {
-        /// How it ended.
-        status: String,
-    },
-    /// The parser's process could not be started or spoken to. Look at the reason.
-    #[error("cannot run the parser's process: {reason}")]
-    Runner {
-        /// What failed.
-        reason: String,
-    },
     /// A parser's result breaks the rules of [`crate::tree`]. A defect of ours: please report it.
     #[error("the parser's result is inconsistent: {reason}; please report it")]
     Invalid {

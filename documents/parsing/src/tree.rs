@@ -205,6 +205,16 @@ pub enum MarkKind {
     Link,
 }
 
+impl Block {
+    /// Moves its text and its marks `by` bytes to the right.
+    pub fn shift(&mut self, by: usize) {
+        let marks = self.marks.iter_mut().map(|mark| &mut mark.range);
+        for range in marks.chain([&mut self.range]) {
+            *range = range.start + by..range.end + by;
+        }
+    }
+}
+
 impl MarkKind {
     /// The mark of a name in a table of a parser: `emphasis`, `strong`, `code`, `link`.
     pub fn from_name(name: &str) -> Option<MarkKind> {
@@ -221,7 +231,7 @@ impl MarkKind {
 impl ParsedDocument {
     /// Checks the rules at the top of this file; the message names the first block that breaks one.
     ///
-    /// A parser that runs in another process is not believed before this has passed.
+    /// A parser that runs in another process is not trusted before this has passed.
     pub fn validate(&self) -> Result<(), String> {
         let mut end = 0;
         for (i, block) in self.blocks.iter().enumerate() {

@@ -1,20 +1,20 @@
 //! What of a file is not in its document, in sentences that its owner can act on.
 //!
 //! A file that can be read in part is stored in part, and its warnings name what is missing: a page that is a picture, a
-//! chapter that the archive lacks. They are told once, when the file is stored, and kept nowhere.
+//! chapter that the archive lacks. They are reported once, when the file is stored, and kept nowhere.
 //!
 //! Always true: at most [`WARNINGS_MAX`] of them and one that counts the others, each one line of at most [`BYTES_MAX`]
 //! bytes without control characters, whatever the file says.
 //!
 //! Start reading at [`Warnings::add`].
 
-/// Warnings of one document that are told.
+/// Warnings of one document that are reported.
 pub const WARNINGS_MAX: usize = 20;
 /// Bytes of a warning.
 pub const BYTES_MAX: usize = 600;
 /// Names, or runs of pages, that one sentence lists.
 const LISTED_MAX: usize = 8;
-/// Bytes of these names, the first excepted: what to do about them stands behind.
+/// Bytes of these names, the first excepted: what to do about them is behind.
 const LISTED_BYTES_MAX: usize = 200;
 /// Characters of a name within a sentence.
 const NAME_CHARS_MAX: usize = 60;
@@ -209,7 +209,7 @@ mod tests {
         let name = "x".repeat(NAME_CHARS_MAX);
         let text = listed([&name[..]; LISTED_MAX]);
         assert_eq!(text, format!("{name}, {name}, {name} and 5 more"));
-        // The first is told however long it is.
+        // The first is reported however long it is.
         let long = "𝛼".repeat(NAME_CHARS_MAX);
         let text = listed([&long[..], "b"]);
         assert_eq!(text, format!("{long} and 1 more"));

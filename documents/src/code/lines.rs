@@ -6,7 +6,7 @@
 use super::{BlockStarts, definition, is_prose};
 use crate::tree::BlockKind;
 
-/// What a line defines, and the words that stand before its name.
+/// What a line defines, and the words that are before its name.
 const DEFINING: &[(&str, &str)] = &[
     (
         "function",

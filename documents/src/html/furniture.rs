@@ -1,7 +1,7 @@
 //! What a page shows that is not its text: menus, banners, buttons, links to share it.
 //!
 //! Elements and roles say so themselves. Beyond that, the classes of widespread site software are
-//! known by name, and words that begin a class or id are believed where little text is in it.
+//! known by name, and words that begin a class or id are trusted where little text is in it.
 
 use scraper::ElementRef;
 

@@ -32,9 +32,9 @@ mod meta;
 mod picture;
 mod table;
 
-/// A `<main>` with this many bytes of text is believed without a look at the rest.
+/// A `<main>` with this many bytes of text is trusted without a look at the rest.
 const MAIN_BYTES_MIN: usize = 250;
-/// A shorter one is believed when the whole page has at most this many times its text.
+/// A shorter one is trusted when the whole page has at most this many times its text.
 const MAIN_SHARE: usize = 4;
 
 static NAMES: LazyLock<Tables> = LazyLock::new(|| Tables::parse(include_str!("names.txt")));

@@ -12,7 +12,8 @@ use super::{Works, below, child, citations, meta, references, text_in, text_of};
 use crate::limits::{Limits, ParseError};
 use crate::tables::Tables;
 use crate::tree::{BlockKind, MarkKind, ParsedDocument};
-use crate::writing::running::{RunningText, Writer};
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 
 mod floats;
 
@@ -43,7 +44,7 @@ pub(super) fn write<'x>(
             walk.sub_article(node)?;
         }
     }
-    walk.out.finish(document);
+    walk.out.finish_into(document);
     Ok(())
 }
 
@@ -88,7 +89,7 @@ impl<'x> Walk<'_, 'x> {
         self.level = u8::from(title.is_some());
         if let Some(title) = title {
             self.out
-                .add(BlockKind::Heading(1), RunningText::verbatim(title))?;
+                .write(BlockKind::Heading(1), RunningText::verbatim(title))?;
         }
         self.article(article)?;
         self.level = 0;
@@ -141,7 +142,7 @@ impl<'x> Walk<'_, 'x> {
         Ok(true)
     }
 
-    /// Reads what stands in running text.
+    /// Reads what is in running text.
     fn inline(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         let from = self.running.len();
         match node.tag_name().name() {
@@ -203,13 +204,13 @@ impl<'x> Walk<'_, 'x> {
                 running.space();
                 running.append(body);
             }
-            self.out.add(self.kind.clone(), running)?;
+            self.out.write(self.kind.clone(), running)?;
             if self.kind == BlockKind::ListItem {
                 self.kind = BlockKind::Paragraph;
             }
         }
         for note in std::mem::take(&mut self.notes) {
-            self.out.add(BlockKind::Footnote, note)?;
+            self.out.write(BlockKind::Footnote, note)?;
         }
         Ok(())
     }
@@ -258,10 +259,10 @@ impl<'x> Walk<'_, 'x> {
     fn heading(&mut self, mut title: RunningText) -> Result<(), ParseError> {
         if self.box_depth > 0 {
             title.mark(MarkKind::Strong, 0);
-            return self.out.add(self.kind.clone(), title);
+            return self.out.write(self.kind.clone(), title);
         }
         self.level = self.level.saturating_add(1);
-        self.out.add(BlockKind::Heading(self.level), title)
+        self.out.write(BlockKind::Heading(self.level), title)
     }
 
     fn reference(&mut self, entry: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -275,13 +276,13 @@ impl<'x> Walk<'_, 'x> {
             running.push(&format!("[{}] ", reference.label));
         }
         running.push(&reference.text);
-        self.out.add(BlockKind::Reference(Some(index)), running)
+        self.out.write(BlockKind::Reference(Some(index)), running)
     }
 
     fn footnote(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let note = self.gather(node)?;
-        self.out.add(BlockKind::Footnote, note)
+        self.out.write(BlockKind::Footnote, note)
     }
 
     fn list(&mut self, list: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -320,7 +321,7 @@ impl<'x> Walk<'_, 'x> {
             }
             running.space();
         }
-        self.out.add(BlockKind::ListItem, running)
+        self.out.write(BlockKind::ListItem, running)
     }
 
     fn boxed(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {

@@ -37,7 +37,7 @@ pub(super) fn ignored_arguments(name: &str) -> Option<usize> {
     TABLES.number("ignored", name).or(is_own.then_some(1))
 }
 
-/// Whether the text of another file would stand here.
+/// Whether the text of another file would be here.
 pub(super) fn is_file(name: &str) -> bool {
     ["import", "input", "include", "inputlisting", "inputminted"]
         .iter()

@@ -12,7 +12,7 @@ use super::style::{Role, Styles, role_from_outline};
 use crate::limits::{Limits, ParseError};
 use crate::office::{Package, Relations};
 use crate::tree::{Block, BlockKind};
-use crate::writing::lines::Writer;
+use crate::writing::writer::Writer;
 use crate::xml::node::{branch, child, outermost, value};
 
 /// Bytes of a heading; what is longer is prose to which someone gave a heading's style.
@@ -30,7 +30,7 @@ pub(super) struct Reader<'t, 'a> {
     pub(super) pages: Pages,
     pub(super) fields: Fields,
     pub(super) state: State,
-    /// What stands in the open block, and is a block of its own after it.
+    /// What is in the open block, and is a block of its own after it.
     pub(super) deferred: Vec<DeferredBlock<'t>>,
     pub(super) code: Code,
     pub(super) title: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct State {
     /// What the open block is.
     pub(super) kind: BlockKind,
     is_title: bool,
-    /// Where the number of the open block stands in it.
+    /// Where the number of the open block is in it.
     label: std::ops::Range<usize>,
     /// Open cells, notes and comments: their paragraphs run together.
     pub(super) in_cell: usize,
@@ -62,7 +62,7 @@ pub(super) struct State {
     bibliography_depth: usize,
 }
 
-/// Lines of code that stand under each other and are one block.
+/// Lines of code that are under each other and are one block.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     text: String,
@@ -78,7 +78,7 @@ impl<'t> Reader<'t, '_> {
         self.end_section()
     }
 
-    /// Reads what stands in a body, a cell, a note or a text box.
+    /// Reads what is in a body, a cell, a note or a text box.
     pub(super) fn blocks(&mut self, parent: Node<'t, 't>) -> Result<(), ParseError> {
         for node in parent.children().filter(Node::is_element) {
             match node.tag_name().name() {

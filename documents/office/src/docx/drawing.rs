@@ -4,13 +4,14 @@ use roxmltree::Node;
 
 use super::body::{Reader, block};
 use crate::limits::ParseError;
-use crate::office::{chart, diagram};
+use crate::office::is_decoration;
 use crate::package::pictures::file_name;
 use crate::tree::{Block, BlockKind};
 use crate::writing::blocks::table;
-use crate::xml::node::{attribute, child, collapsed, is, is_true, outermost, relation};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, child, is, outermost, relation};
 
-/// Children of a picture among which its names stand: a hostile one may have very many.
+/// Children of a picture among which its names are: a hostile one may have very many.
 const NAMES_WITHIN: usize = 16;
 
 /// A block to come after the paragraph.
@@ -81,16 +82,14 @@ impl<'t> Reader<'t, '_> {
                 self.flush()
             }
             DeferredBlock::Chart { alternative, path } => {
-                let source = self.package.source(Some(&path))?;
-                let chart = chart::read(&self.package.tree(&source, &path)?, self.limits)?;
+                let chart = self.package.chart(&path)?;
                 let titles = [alternative, chart.titles].join("\n");
                 self.add(block(BlockKind::Figure, here), titles.trim())?;
                 let rows = table(&chart.rows).unwrap_or_default();
                 self.add(block(BlockKind::Table, here), &rows)
             }
             DeferredBlock::Diagram { path } => {
-                let source = self.package.source(Some(&path))?;
-                for text in diagram::read(&self.package.tree(&source, &path)?) {
+                for text in self.package.diagram(&path)? {
                     self.add(block(BlockKind::ListItem, here), &text)?;
                 }
                 Ok(())
@@ -132,10 +131,4 @@ fn own_description(picture: Node<'_, '_>) -> Option<String> {
             })
         })
         .find(|text| !text.is_empty())
-}
-
-fn is_decoration(names: Node<'_, '_>) -> bool {
-    let mark = outermost(names, &["decorative"]).into_iter().next();
-    mark.and_then(|mark| attribute(mark, "val"))
-        .is_some_and(is_true)
 }

@@ -1,6 +1,6 @@
 //! Fields (ECMA-376, part 1, 17.16): a code, and what it came to when the document was last calculated.
 //!
-//! Their three marks (begin, separate, end) stand in runs and may lie paragraphs apart. The code is no text of the document;
+//! Their three marks (begin, separate, end) are in runs and may lie paragraphs apart. The code is no text of the document;
 //! the result is, but for a table of contents.
 
 /// Fields open at once; Word allows twenty.

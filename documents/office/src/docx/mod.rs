@@ -14,7 +14,7 @@ use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
 use crate::tree::{Block, BlockKind, ParsedDocument};
 use crate::warnings::{Warnings, count_noun, count_noun_is};
-use crate::writing::lines::Writer;
+use crate::writing::writer::Writer;
 use body::{Code, Reader, State};
 use field::Fields;
 use notes::Notes;

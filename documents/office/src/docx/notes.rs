@@ -19,7 +19,7 @@ pub(super) struct Notes<'t> {
     pending: Vec<(usize, Node<'t, 't>)>,
 }
 
-/// Where a note stands.
+/// Where a note is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NoteKind {
     Footnote,

@@ -45,7 +45,7 @@ struct Level {
     style: Option<String>,
 }
 
-/// What stands before a paragraph of a list.
+/// What is before a paragraph of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Label {
     Bullet,

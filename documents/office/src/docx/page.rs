@@ -1,4 +1,4 @@
-//! On which page a block stands.
+//! On which page a block is.
 //!
 //! Word writes down where its pages broke when it laid them out last (`lastRenderedPageBreak`). A file that no program
 //! laid out has none, and then there are no pages.
@@ -40,7 +40,7 @@ impl Pages {
         self.current = self.current.map(|page| page.saturating_add(1));
     }
 
-    /// Text of the open block stands here.
+    /// Text of the open block is here.
     pub(super) fn extend_block(&mut self) {
         self.is_broken = false;
         let Some(page) = self.current else { return };
@@ -53,7 +53,7 @@ impl Pages {
         self.block.take()
     }
 
-    /// The pages of a block that stands where the reading is.
+    /// The pages of a block that is where the reading is.
     pub(super) fn current_pages(&self) -> Option<(u32, u32)> {
         self.current.map(|page| (page, page))
     }

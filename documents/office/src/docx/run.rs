@@ -1,4 +1,4 @@
-//! The walk over a paragraph: runs of text, and what stands among them.
+//! The walk over a paragraph: runs of text, and what is among them.
 
 use roxmltree::Node;
 
@@ -32,7 +32,7 @@ const SYMBOL_SIGNS: &[(u32, char)] = &[
 ];
 
 impl<'t> Reader<'t, '_> {
-    /// Reads what stands in a paragraph, link or the like.
+    /// Reads what is in a paragraph, link or the like.
     pub(super) fn runs(&mut self, parent: Node<'t, 't>) -> Result<(), ParseError> {
         for node in parent.children().filter(Node::is_element) {
             match node.tag_name().name() {
@@ -125,7 +125,7 @@ impl<'t> Reader<'t, '_> {
     fn part(&mut self, part: Node<'t, 't>) -> Result<(), ParseError> {
         match part.tag_name().name() {
             "t" => self.push(part.text().unwrap_or_default()),
-            "tab" if self.state.is_verbatim => self.writer.inline.push_verbatim("\t"),
+            "tab" if self.state.is_verbatim => self.writer.inline.push_raw("\t"),
             "tab" | "ptab" => self.writer.inline.space(),
             "br" | "cr" if self.state.in_cell > 0 => self.writer.inline.space(),
             "br" | "cr" => self.writer.inline.line_break(),
@@ -162,7 +162,7 @@ impl<'t> Reader<'t, '_> {
             self.pages.extend_block();
         }
         if self.state.is_verbatim {
-            self.writer.inline.push_verbatim(text)
+            self.writer.inline.push_raw(text)
         } else {
             self.writer.inline.push(text)
         }

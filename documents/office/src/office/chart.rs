@@ -6,7 +6,8 @@ use roxmltree::{Document, Node};
 
 use crate::limits::ParseError;
 use crate::limits::{Limits, within};
-use crate::xml::node::{attribute, below, child, children, collapsed, outermost, text_of};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, below, child, children, outermost, text_of};
 
 /// Titles of a chart and its axes.
 const TITLES_MAX: usize = 64;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use roxmltree::{Document, Node};
 
-use crate::xml::node::{attribute, child, children, collapsed, outermost, relation, text_of};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, child, children, outermost, relation, text_of};
 
 /// The text of each node that has some, parents before their children.
 pub(crate) fn read(tree: &Document<'_>) -> Vec<String> {

@@ -6,7 +6,8 @@
 use roxmltree::Node;
 
 use super::is_on;
-use crate::xml::node::{child, children, collapsed, value};
+use crate::writing::running::collapsed;
+use crate::xml::node::{child, children, value};
 
 /// The formula in `node`, which may be any element of a formula. Recursive: the depth of the tree is bounded.
 pub(crate) fn linear(node: Node<'_, '_>) -> String {

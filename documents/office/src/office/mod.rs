@@ -16,7 +16,7 @@ use crate::package::pictures::Pictures;
 use crate::tree::{Asset, ParsedDocument};
 use crate::warnings::{Warnings, listed};
 use crate::xml;
-use crate::xml::node::{attribute, children, is_true};
+use crate::xml::node::{attribute, children, is_true, outermost};
 
 pub(super) mod chart;
 pub(super) mod diagram;
@@ -138,6 +138,18 @@ impl<'a> Package<'a> {
         Ok(Relations(relations))
     }
 
+    /// What the chart at `path` says.
+    pub(super) fn chart(&mut self, path: &str) -> Result<chart::Chart, ParseError> {
+        let source = self.source(Some(path))?;
+        chart::read(&self.tree(&source, path)?, self.limits)
+    }
+
+    /// What the nodes of the diagram at `path` say.
+    pub(super) fn diagram(&mut self, path: &str) -> Result<Vec<String>, ParseError> {
+        let source = self.source(Some(path))?;
+        Ok(diagram::read(&self.tree(&source, path)?))
+    }
+
     /// Keeps a picture.
     pub(super) fn keep_picture(&mut self, path: &str) -> Result<(), ParseError> {
         let name = self.name(path);
@@ -214,6 +226,13 @@ fn refusal(bytes: &[u8], kind: Kind) -> ParseError {
 /// Whether a switch of Word's is on: `<w:b/>`, and not `<w:b w:val="0"/>`.
 pub(super) fn is_on(switch: roxmltree::Node<'_, '_>) -> bool {
     attribute(switch, "val").is_none_or(is_true)
+}
+
+/// Whether the names of a picture say that it only decorates.
+pub(super) fn is_decoration(names: roxmltree::Node<'_, '_>) -> bool {
+    let mark = outermost(names, &["decorative"]).into_iter().next();
+    mark.and_then(|mark| attribute(mark, "val"))
+        .is_some_and(is_true)
 }
 
 /// Fills in what `properties` say.

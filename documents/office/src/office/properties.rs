@@ -4,7 +4,8 @@ use roxmltree::Document;
 
 use crate::cues::year::year;
 use crate::facts::TextMetrics;
-use crate::xml::node::{collapsed, text_of};
+use crate::writing::running::collapsed;
+use crate::xml::node::text_of;
 
 /// Title, authors and the rest, as far as they are stated.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What is said beside a slide: its speaker's notes, and comments on it.
 //!
 //! Comments come in two forms: those of ECMA-376 (part 1, 19.4) and the threads that PowerPoint has written since 2021
-//! ([MS-PPTX], 2.6.5), whose replies stand within them.
+//! ([MS-PPTX], 2.6.5), whose replies are within them.
 
 use roxmltree::Node;
 
@@ -10,7 +10,8 @@ use super::paragraph::write;
 use super::slide::paragraphs;
 use crate::limits::ParseError;
 use crate::tree::{Block, BlockKind};
-use crate::xml::node::{attribute, below, child, children, collapsed, outermost};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, below, child, children, outermost};
 
 impl Deck<'_> {
     /// The notes on the page of notes at `path`: its body, without the small picture of the slide.

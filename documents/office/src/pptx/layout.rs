@@ -10,7 +10,7 @@ use crate::xml::node::{attribute, below, child, number};
 /// Shapes of a layout that are looked at, for every paragraph of a slide may ask for each.
 const SHAPES_MAX: usize = 500;
 
-/// What stands before a paragraph.
+/// What is before a paragraph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bullet {
     Nothing,
@@ -69,7 +69,7 @@ impl Layout {
         })
     }
 
-    /// Where a shape stands, as it says itself or inherits.
+    /// Where a shape is, as it says itself or inherits.
     pub(super) fn rect(&self, shape: Node<'_, '_>) -> Option<Rect> {
         let inherited = || {
             let mut all = self.inherited(placeholder_of(shape)?);
@@ -78,7 +78,7 @@ impl Layout {
         Rect::from_node(shape).or_else(inherited)
     }
 
-    /// What stands before a paragraph of a shape at a level from 0, as its shape or what the shape inherits says.
+    /// What is before a paragraph of a shape at a level from 0, as its shape or what the shape inherits says.
     pub(super) fn bullet(&self, shape: Node<'_, '_>, own: &Levels, level: usize) -> Bullet {
         let at = |levels: &Levels| levels.get(level).cloned().flatten();
         let placeholder = placeholder_of(shape);

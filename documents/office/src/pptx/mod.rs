@@ -1,13 +1,13 @@
 //! PowerPoint slides (ECMA-376, part 1, 13 and 19): each slide a section.
 //!
 //! The text is new. A slide's title is its heading: what is marked as one, else a text box at its top in
-//! the largest type ([`title`]); a slide without one is called by its number. What stands on it follows in
+//! the largest type ([`title`]); a slide without one is called by its number. What is on it follows in
 //! the order of reading ([`place`]), then its speaker's notes and the comments on it. Slides that are hidden are read
 //! as the others are.
 //!
 //! Always true: every block has its slide, and the slides ascend.
 //!
-//! Start reading at [`parse`]; what stands on a slide is read in [`slide`].
+//! Start reading at [`parse`]; what is on a slide is read in [`slide`].
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,8 +17,9 @@ use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
 use crate::tree::ParsedDocument;
 use crate::warnings::{Warnings, count_noun};
-use crate::writing::lines::Writer;
-use crate::xml::node::{attribute, child, children, collapsed, relation};
+use crate::writing::running::collapsed;
+use crate::writing::writer::Writer;
+use crate::xml::node::{attribute, child, children, relation};
 use layout::Layout;
 use slide::Slide;
 

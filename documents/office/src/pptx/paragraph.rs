@@ -6,8 +6,8 @@ use super::layout::{Bullet, Levels, bullet, levels};
 use crate::cues::numerals::{letters, roman};
 use crate::office::math;
 use crate::tree::MarkKind;
-use crate::writing::inline::Inline;
-use crate::writing::lines::Writer;
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 use crate::xml::node::{attribute, below, branch, child, is_true, number};
 
 /// Levels of a list.
@@ -18,7 +18,7 @@ const LEVELS: usize = 9;
 pub(super) struct ListCounters([Option<(Bullet, i64)>; LEVELS]);
 
 impl ListCounters {
-    /// Counts a paragraph, and returns the number that stands before it.
+    /// Counts a paragraph, and returns the number that is before it.
     pub(super) fn next(&mut self, level: usize, bullet: &Bullet) -> String {
         let level = level.min(LEVELS - 1);
         self.0[level + 1..].fill(None);
@@ -116,7 +116,7 @@ fn write_part(part: Node<'_, '_>, writer: &mut Writer<'_>) {
 /// A vertical tab, which XML cannot hold, is how a title may break its line.
 const LINE_BREAK: &str = "_x000B_";
 
-fn push(inline: &mut Inline, text: &str) {
+fn push(inline: &mut RunningText, text: &str) {
     for (i, line) in text.split(LINE_BREAK).enumerate() {
         if i > 0 {
             inline.line_break();

@@ -1,6 +1,6 @@
-//! Where things stand on a slide, and in which order they are read.
+//! Where things are on a slide, and in which order they are read.
 //!
-//! Things are read in rows from the top, each from the left. Two things stand in a row when the tops of both lie within
+//! Things are read in rows from the top, each from the left. Two things are in a row when the tops of both lie within
 //! half the height of the lower one of the two. A group is one thing; what it holds is read within it.
 
 use roxmltree::Node;

@@ -1,4 +1,4 @@
-//! What stands on a slide: shapes with text, tables, pictures, charts and diagrams.
+//! What is on a slide: shapes with text, tables, pictures, charts and diagrams.
 
 use roxmltree::Node;
 
@@ -8,14 +8,13 @@ use super::place::sort_by_position;
 use super::title;
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
-use crate::office::{Package, Relations, chart, diagram};
+use crate::office::{Package, Relations, chart, diagram, is_decoration};
 use crate::package::pictures::file_name;
 use crate::tree::{Block, BlockKind};
 use crate::writing::blocks::table;
-use crate::writing::lines::Writer;
-use crate::xml::node::{
-    attribute, below, branch, children, collapsed, is_true, outermost, relation, text_of,
-};
+use crate::writing::running::collapsed;
+use crate::writing::writer::Writer;
+use crate::xml::node::{attribute, below, branch, children, is_true, outermost, relation, text_of};
 
 /// A slide while it is read.
 pub(super) struct Slide<'r, 'a> {
@@ -60,7 +59,7 @@ impl Slide<'_, '_> {
         }
     }
 
-    /// What stands in a tree or group of shapes, groups resolved.
+    /// What is in a tree or group of shapes, groups resolved.
     fn shapes_in_order<'t, 's>(&self, group: Node<'t, 's>) -> Vec<Node<'t, 's>> {
         let mut things = Vec::new();
         self.collect(group, &mut things);
@@ -133,11 +132,6 @@ impl Slide<'_, '_> {
 
     fn picture(&mut self, picture: Node<'_, '_>) -> Result<(), ParseError> {
         let names = below(picture, &["nvPicPr", "cNvPr"]);
-        let is_decoration = |names| {
-            let marks: Vec<Node<'_, '_>> = outermost(names, &["decorative"]);
-            let value = marks.first().and_then(|mark| attribute(*mark, "val"));
-            value.is_some_and(is_true)
-        };
         let blip = below(picture, &["blipFill", "blip"]);
         let path = blip.and_then(|blip| self.relationships.path(relation(blip, "embed")?));
         let Some(path) = path.filter(|_| !names.is_some_and(is_decoration)) else {
@@ -200,8 +194,7 @@ impl Slide<'_, '_> {
     }
 
     fn chart(&mut self, frame: Node<'_, '_>, path: &str) -> Result<(), ParseError> {
-        let source = self.package.source(Some(path))?;
-        let chart = chart::read(&self.package.tree(&source, path)?, self.limits)?;
+        let chart = self.package.chart(path)?;
         let names = below(frame, &["nvGraphicFramePr", "cNvPr"]);
         let alternative = names.and_then(|names| attribute(names, "descr"));
         let lines = [collapsed(alternative.unwrap_or_default()), chart.titles];
@@ -213,9 +206,7 @@ impl Slide<'_, '_> {
     }
 
     fn diagram(&mut self, path: &str) -> Result<(), ParseError> {
-        let source = self.package.source(Some(path))?;
-        let tree = self.package.tree(&source, path)?;
-        for text in diagram::read(&tree) {
+        for text in self.package.diagram(path)? {
             let block = self.block(BlockKind::ListItem);
             self.writer.add(block, &text)?;
         }

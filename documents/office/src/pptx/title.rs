@@ -1,4 +1,4 @@
-//! The title of a slide: what stands in its place for one, else a text box that looks like one.
+//! The title of a slide: what is in its place for one, else a text box that looks like one.
 
 use roxmltree::Node;
 

@@ -7,13 +7,13 @@
 //! 2. UTF-8, which hardly anything else is by chance: it outweighs what a page says of itself, for whoever saved the page
 //!    may have changed its encoding and not its words.
 //! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
-//!    U+FFFD stands in the place of each.
+//!    U+FFFD replaces each.
 //! 4. The encoding that an HTML page or an XML file states ([`stated`]).
 //! 5. UTF-8 with as few broken sequences, also where fewer are whole, if some are such as no other text has.
 //! 6. Windows-1252 where all that is not ASCII is a few letters and signs: too little to tell encodings by.
 //! 7. The encoding that the bytes look like.
 //!
-//! 4 is believed unless the outcome hardly looks like something that people write, 6 and 7 only where it does
+//! 4 is trusted unless the outcome hardly looks like something that people write, 6 and 7 only where it does
 //! ([`plausible`]). Anything else is refused, and so is anything with a zero byte but UTF-16.
 //!
 //! Start reading at [`read`].

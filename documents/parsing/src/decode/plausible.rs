@@ -16,7 +16,7 @@ pub(super) fn is_plausible(text: &str) -> bool {
     seen.is_some_and(|seen| seen.is_within(ODD_ONE_IN, BROKEN_ONE_IN))
 }
 
-/// Whether little in `text` speaks against it, where something else speaks for it. U+FFFD may stand in it.
+/// Whether little in `text` speaks against it, where something else speaks for it. U+FFFD may be in it.
 pub(super) fn is_nearly_plausible(text: &str) -> bool {
     TextStats::collect(text).is_some_and(|seen| seen.is_within(DECLARED_ONE_IN, DECLARED_ONE_IN))
 }
@@ -138,7 +138,7 @@ fn is_odd(c: char) -> bool {
     let is_usual = c.is_alphanumeric()
         || matches!(c, '\u{a0}'..='\u{bf}' | '×' | '÷' | '\u{2010}'..='\u{203e}' | '€' | '™' | '№')
         || matches!(c, '\u{2190}'..='\u{22ff}' | '\u{25a0}'..='\u{26ff}' | '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ffef}')
-        // Marks that stand above and below letters: Arabic, Hebrew, Thai.
+        // Marks that are above and below letters: Arabic, Hebrew, Thai.
         || matches!(c, '\u{300}'..='\u{36f}' | '\u{591}'..='\u{6ff}' | '\u{e31}'..='\u{e4e}');
     !is_usual || matches!(c, '¤' | '¦' | '¨' | '¬' | '¯' | '¸')
 }

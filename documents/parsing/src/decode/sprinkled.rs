@@ -2,7 +2,7 @@
 //!
 //! Most encodings read such bytes as something that could be meant (`ą`, `Ł`, a Chinese character), and there are too few
 //! to tell by, so what they are in Windows-1252 is the best that can be said. Text in another encoding betrays itself:
-//! its signs stand within words (`w³a¶nie`), or whole words are beyond ASCII (`Ïðèâåò`).
+//! its signs are within words (`w³a¶nie`), or whole words are beyond ASCII (`Ïðèâåò`).
 
 /// Letters and signs that are few whatever they are.
 const FEW: usize = 10;
@@ -16,7 +16,7 @@ const ENGLISH: &[&str] = &[
     "not", "but", "had", "has", "were",
 ];
 
-/// Whether nearly all of `text`, as Windows-1252 reads it, is ASCII, and the rest stands where such letters and signs do.
+/// Whether nearly all of `text`, as Windows-1252 reads it, is ASCII, and the rest is where such letters and signs do.
 pub(super) fn is_likely_windows_1252(text: &str) -> bool {
     let seen = LetterStats::collect(text);
     let is_foreign_text = seen.has_foreign_word;
@@ -34,7 +34,7 @@ struct LetterStats {
     english: usize,
     /// Characters beyond ASCII.
     foreign: usize,
-    /// Of these, signs that stand where signs do, and where they do not.
+    /// Of these, signs that are where signs do, and where they do not.
     signs: usize,
     misplaced: usize,
     /// Whether more than half of a word of several letters is beyond ASCII.
@@ -75,7 +75,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() && !matches!(c, 'ª' | 'º' | 'µ')
 }
 
-/// Whether `c` is a sign of Windows-1252 that may stand between `before` and `after`.
+/// Whether `c` is a sign of Windows-1252 that may be between `before` and `after`.
 fn is_sign(c: char, before: char, after: char) -> bool {
     // Its place is the same in all encodings of Windows for alphabets.
     let is_punctuation = |c| {

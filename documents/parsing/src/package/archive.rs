@@ -66,7 +66,7 @@ impl<'a> Archive<'a> {
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(open_error(kind, &error)),
         };
-        // What it says is believed where it says too much, else it is counted.
+        // What it says is trusted where it says too much, else it is counted.
         let declared_len = usize::try_from(file.size()).unwrap_or(usize::MAX);
         within("bytes in one of its files", declared_len, most)?;
         let most_left = most.min(self.bytes_left);

@@ -58,18 +58,9 @@ impl<'a> Blocks<'a> {
 
     /// The blocks, moved `by` bytes to the right.
     pub fn finish_shifted(mut self, by: usize) -> Vec<Block> {
-        if by > 0 {
-            for block in &mut self.blocks {
-                shift(&mut block.range, by);
-                block.marks.iter_mut().for_each(|m| shift(&mut m.range, by));
-            }
-        }
+        self.blocks.iter_mut().for_each(|block| block.shift(by));
         self.blocks
     }
-}
-
-fn shift(range: &mut Range<usize>, by: usize) {
-    *range = range.start + by..range.end + by;
 }
 
 /// `range` without the white space at both ends of what it covers.

@@ -1,22 +1,26 @@
-//! Text that a parser writes itself: the running text of one block, and the document it goes to.
-//!
-//! [`Running`] collapses white space and remembers what is marked and what cites. [`Writer`] joins
-//! blocks by an empty line, counts them, and moves marks and citations to their place.
+//! The text of one block while it is gathered.
 
 use std::ops::Range;
 
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, InTextCitation, Mark, MarkKind, ParsedDocument};
-use crate::writing::blocks::{Blocks, table_row, trimmed};
+use crate::tree::{InTextCitation, Mark, MarkKind};
+use crate::writing::blocks::trimmed;
 
-/// The text of a block while it is gathered. Ranges are in its bytes.
+/// Running text: white space is collapsed, and what is marked and what cites is remembered. Ranges are in its bytes.
 #[derive(Debug, Default)]
 pub struct RunningText {
-    text: String,
-    marks: Vec<Mark>,
-    citations: Vec<InTextCitation>,
+    pub(super) text: String,
+    pub(super) marks: Vec<Mark>,
+    pub(super) citations: Vec<InTextCitation>,
+    open: Vec<OpenMark>,
     /// White space was seen since the last visible character.
     has_pending_space: bool,
+}
+
+#[derive(Debug)]
+struct OpenMark {
+    kind: MarkKind,
+    /// Where its first visible character is, once there was one in this block.
+    start: Option<usize>,
 }
 
 impl RunningText {
@@ -28,7 +32,7 @@ impl RunningText {
         }
     }
 
-    /// Adds text, each run of white space as one space, none at the start.
+    /// Adds text, each run of white space as one space, none at the start of a line.
     pub fn push(&mut self, text: &str) {
         for (i, word) in text.split(char::is_whitespace).enumerate() {
             self.has_pending_space |= i > 0;
@@ -40,7 +44,7 @@ impl RunningText {
         }
     }
 
-    /// Adds text as it is.
+    /// Adds text as it is, after the space that is due.
     pub fn push_verbatim(&mut self, text: &str) {
         if !text.is_empty() {
             self.write_pending_space();
@@ -48,9 +52,22 @@ impl RunningText {
         }
     }
 
-    /// Notes that what follows is apart from what came before.
+    /// Adds text as it is, in place of the space that is due.
+    pub fn push_raw(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.has_pending_space = false;
+    }
+
+    /// Parts what follows from what came before.
     pub fn space(&mut self) {
         self.has_pending_space = true;
+    }
+
+    /// Ends the line, unless nothing is on it.
+    pub fn line_break(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.push_raw("\n");
+        }
     }
 
     /// Its text.
@@ -58,7 +75,16 @@ impl RunningText {
         &self.text
     }
 
+    /// The text from byte `from` on.
+    pub fn tail(&self, from: usize) -> &str {
+        self.text.get(from..).unwrap_or_default()
+    }
+
     /// Bytes of its text.
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "`is_blank` is what callers ask"
+    )]
     pub fn len(&self) -> usize {
         self.text.len()
     }
@@ -66,6 +92,37 @@ impl RunningText {
     /// Whether it has no visible character.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
+    }
+
+    /// Takes back everything from byte `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.text.truncate(len);
+        self.marks.retain(|mark| mark.range.end <= len);
+        self.citations.retain(|citation| citation.range.end <= len);
+        self.has_pending_space = false;
+    }
+
+    /// Lets a mark begin at the next visible character.
+    pub fn open(&mut self, kind: MarkKind) {
+        self.open.push(OpenMark { kind, start: None });
+    }
+
+    /// Ends the mark that was opened last.
+    pub fn close(&mut self) {
+        if let Some(open) = self.open.pop() {
+            self.end_mark(&open);
+        }
+    }
+
+    fn end_mark(&mut self, open: &OpenMark) {
+        if let Some(start) = open.start
+            && start < self.text.len()
+        {
+            self.marks.push(Mark {
+                kind: open.kind,
+                range: start..self.text.len(),
+            });
+        }
     }
 
     /// Marks everything from byte `from` on.
@@ -123,16 +180,30 @@ impl RunningText {
         self.citations.extend(cited);
     }
 
-    /// Empties it, and returns what it was.
+    /// Ends the block and returns it. Marks that are still open end here and go on in the next.
     pub fn take(&mut self) -> RunningText {
-        std::mem::take(self)
+        let mut open = std::mem::take(&mut self.open);
+        for one in &mut open {
+            self.end_mark(one);
+            one.start = None;
+        }
+        let next = RunningText {
+            open,
+            ..RunningText::default()
+        };
+        std::mem::replace(self, next)
     }
 
+    /// Writes the space that is due, and lets open marks begin at what comes next.
     fn write_pending_space(&mut self) {
         if self.has_pending_space && !self.text.is_empty() && !self.text.ends_with(['\n', ' ']) {
             self.text.push(' ');
         }
         self.has_pending_space = false;
+        // Marks that began earlier have a start, and are before those that have none.
+        for open in self.open.iter_mut().rev().take_while(|o| o.start.is_none()) {
+            open.start = Some(self.text.len());
+        }
     }
 }
 
@@ -141,207 +212,7 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
 
-/// A document that is being written, within limits.
-pub struct Writer<'a> {
-    limits: &'a Limits,
-    text: String,
-    blocks: Blocks<'a>,
-    citations: Vec<InTextCitation>,
-}
-
-impl<'a> Writer<'a> {
-    /// An empty document.
-    pub fn new(limits: &'a Limits) -> Self {
-        Writer {
-            limits,
-            text: String::new(),
-            blocks: Blocks::new(limits),
-            citations: Vec::new(),
-        }
-    }
-
-    /// Writes a block, unless it has no text.
-    pub fn add(&mut self, kind: BlockKind, running: RunningText) -> Result<(), ParseError> {
-        let block = Block {
-            kind,
-            ..Block::default()
-        };
-        self.add_block(block, running)
-    }
-
-    /// Writes a block whose range and marks are those of `running`, unless that has no text.
-    pub fn add_block(&mut self, mut block: Block, running: RunningText) -> Result<(), ParseError> {
-        let is_code = matches!(block.kind, BlockKind::Code(_));
-        let body = running.text.trim_end();
-        let lead = if is_code {
-            code_start(body)
-        } else {
-            body.len() - body.trim_start().len()
-        };
-        let body = &body[lead..];
-        if body.is_empty() {
-            return Ok(());
-        }
-        if !self.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
-        let (start, end) = (self.text.len(), self.text.len() + body.len());
-        self.limits.check_text(end)?;
-        self.text.push_str(body);
-        let place = |range: Range<usize>| {
-            let at = |byte: usize| start + byte.saturating_sub(lead).min(end - start);
-            at(range.start)..at(range.end)
-        };
-        if !is_code {
-            block.marks = running.marks;
-        }
-        for mark in &mut block.marks {
-            mark.range = place(mark.range.clone());
-        }
-        block.marks.retain(|mark| !mark.range.is_empty());
-        block
-            .marks
-            .sort_by_key(|mark| (mark.range.start, std::cmp::Reverse(mark.range.end)));
-        for citation in running.citations {
-            let range = place(citation.range);
-            self.citations.push(InTextCitation { range, ..citation });
-        }
-        block.range = start..end;
-        self.blocks.push_block(block)
-    }
-
-    /// Writes a table; see [`BlockKind::Table`]. Rows without text are left out.
-    pub fn add_table(&mut self, rows: &[Vec<RunningText>]) -> Result<(), ParseError> {
-        let has_text = |row: &&Vec<RunningText>| row.iter().any(|cell| !cell.is_blank());
-        let rows: Vec<&Vec<RunningText>> = rows.iter().filter(has_text).collect();
-        let width = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-        // Each cell costs at least its bar and two spaces, so few bytes could ask for many.
-        let least = rows.len().saturating_mul(width).saturating_mul(3);
-        self.limits.check_text(least)?;
-        let mut table = RunningText::default();
-        for (i, row) in rows.iter().enumerate() {
-            if i > 0 {
-                table.text.push('\n');
-            }
-            add_row(&mut table, row, width);
-            if i == 0 {
-                table.text.push('\n');
-                table
-                    .text
-                    .push_str(&table_row(std::iter::repeat_n("---", width)));
-            }
-        }
-        self.add(BlockKind::Table, table)
-    }
-
-    /// Hands over what was written.
-    pub fn finish(self, document: &mut ParsedDocument) {
-        document.text = self.text;
-        document.blocks = self.blocks.finish();
-        document.citations = self.citations;
-    }
-}
-
-/// Where code begins: at its first line that is not blank, whose indentation counts.
-fn code_start(body: &str) -> usize {
-    let lead = &body[..body.len() - body.trim_start().len()];
-    lead.rfind('\n').map_or(0, |at| at + 1)
-}
-
-/// Writes a row as [`table_row`] does, and moves the citations of its cells to their place.
-fn add_row(table: &mut RunningText, row: &[RunningText], width: usize) {
-    table.text.push('|');
-    for cell in row {
-        table.text.push(' ');
-        let start = table.text.len();
-        let place = |byte: usize| start + byte + cell.text[..byte].matches('|').count();
-        let moved = cell.citations.iter().map(|citation| InTextCitation {
-            range: place(citation.range.start)..place(citation.range.end),
-            references: citation.references.clone(),
-        });
-        table.citations.extend(moved);
-        for c in cell.text.chars() {
-            match c {
-                '|' => table.text.push_str("\\|"),
-                '\n' | '\r' | '\t' => table.text.push(' '),
-                c => table.text.push(c),
-            }
-        }
-        table.text.push_str(" |");
-    }
-    for _ in row.len()..width {
-        table.text.push_str("  |");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn running_text(parts: &[&str]) -> RunningText {
-        let mut running = RunningText::default();
-        parts.iter().for_each(|part| running.push(part));
-        running
-    }
-
-    #[test]
-    fn white_space_collapses_and_marks_follow_their_text() {
-        let limits = Limits::default();
-        let mut out = Writer::new(&limits);
-        let mut running = running_text(&["  one", " \n two"]);
-        let from = running.len();
-        running.push(" three ");
-        running.mark(MarkKind::Strong, from);
-        let from = running.len();
-        running.push(" [1]");
-        running.cite(from, vec![0]);
-        out.add(BlockKind::Paragraph, running_text(&["first"]))
-            .unwrap();
-        out.add(BlockKind::Paragraph, running_text(&[" \u{ad}"]))
-            .unwrap();
-        out.add(BlockKind::Paragraph, running).unwrap();
-        let mut document = ParsedDocument {
-            references: vec![Default::default()],
-            ..ParsedDocument::default()
-        };
-        out.finish(&mut document);
-        document.validate().unwrap();
-        assert_eq!(document.text, "first\n\none two three [1]");
-        assert_eq!(
-            &document.text[document.blocks[1].marks[0].range.clone()],
-            "three"
-        );
-        assert_eq!(&document.text[document.citations[0].range.clone()], "[1]");
-    }
-
-    #[test]
-    fn a_citation_in_a_table_keeps_its_place() {
-        let limits = Limits::default();
-        let mut out = Writer::new(&limits);
-        let mut cell = running_text(&["a|b "]);
-        let from = cell.len();
-        cell.push("[2]");
-        cell.cite(from, vec![0]);
-        let rows = [
-            vec![
-                running_text(&["x"]),
-                running_text(&["y|"]),
-                running_text(&["z"]),
-            ],
-            vec![],
-            vec![running_text(&[]), cell],
-        ];
-        out.add_table(&rows).unwrap();
-        let mut document = ParsedDocument {
-            references: vec![Default::default()],
-            ..ParsedDocument::default()
-        };
-        out.finish(&mut document);
-        document.validate().unwrap();
-        assert_eq!(
-            document.text,
-            "| x | y\\| | z |\n| --- | --- | --- |\n|  | a\\|b [2] |  |"
-        );
-        assert_eq!(&document.text[document.citations[0].range.clone()], "[2]");
-    }
+/// Text with each run of white space as one space.
+pub fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -90,8 +90,3 @@ pub fn text_of(node: Node<'_, '_>, name: &str) -> String {
     }
     text
 }
-
-/// Text with each run of white space as one space.
-pub fn collapsed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
