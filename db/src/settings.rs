@@ -10,7 +10,7 @@ use loci_types::settings::LANGUAGE_AUTO;
 pub use loci_types::settings::{EmbedderChoice, FusionChoice, Settings};
 use serde_json::Value;
 
-/// FieldWeights of fields that are set, and what says so.
+/// Fields whose weights are settings, and their names.
 const WEIGHT_SETTINGS: [(Field, &str); 4] = [
     (Field::Title, "weight_title"),
     (Field::Headings, "weight_headings"),
@@ -46,7 +46,7 @@ pub(crate) fn detect_language(rows: &dyn Rows, text: &str) -> Result<Option<Stri
     Ok(code.map(str::to_owned))
 }
 
-/// How often words of each field count.
+/// How many times a word of each field counts.
 pub(crate) fn weights(rows: &dyn Rows) -> Result<FieldWeights, StoreError> {
     let mut weights = UNIFORM_WEIGHTS;
     for (field, name) in WEIGHT_SETTINGS {

@@ -1,4 +1,4 @@
-//! Backups of a database that is used meanwhile, and putting them back.
+//! Backups of a database that is in use, and restoring them.
 //!
 //! Start reading at [`Database::backup`] and [`Database::restore`].
 
@@ -13,11 +13,11 @@ use crate::progress::Progress;
 
 impl Database {
     /// Copies the newest committed state to the folder `to`, which is missing, empty, or holds earlier backups of
-    /// this store: then only segments that it lacks are copied. The backup is a store of its own: open it to look
-    /// something up in it, or [`Database::restore`] it.
+    /// this store: then only segments that it lacks are copied. The backup is a complete store: open it to read
+    /// it, or [`Database::restore`] it.
     ///
-    /// Searches go on; writes wait while the pages of the database's file are read. Until the new state is whole, verified
-    /// and durable, `to` keeps the earlier one, whose place it takes.
+    /// Searches go on; writes wait while the pages of the database's file are read. Until the new state is complete,
+    /// verified and durable, `to` has the earlier one, which it then replaces.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; [`loci_storage::StoreError::Invalid`] for a folder with other
@@ -30,8 +30,8 @@ impl Database {
         self.run_backup(to.as_ref(), None, progress)
     }
 
-    /// As [`Database::backup`], and `to` keeps the newest `keep` states: the one before is set aside, and can be restored
-    /// by its generation.
+    /// As [`Database::backup`], and `to` retains the newest `keep` states: an earlier one can be restored by its
+    /// generation.
     pub fn backup_with_retention(
         &self,
         to: impl AsRef<Path>,
@@ -47,19 +47,19 @@ impl Database {
         keep: Option<NonZeroUsize>,
         progress: &dyn Progress,
     ) -> Result<BackupReport, Error> {
-        // Merges would only make files that the backup lacks.
+        // A merge would only write files that the backup lacks.
         let _turn = self.inner().merge_lock.lock();
         let mut report = |done, total| progress.report("copying rows", done, total);
         let backup = self.inner().store.backup(to, keep, &mut report)?;
         backup.ok_or(Error::Interrupted)
     }
 
-    /// Puts the newest state of the backup in the folder `backup` into the folder `to`, which is missing or empty, or was
-    /// left by a restore that was stopped, and opens it there as `options` say. The backup stays as it is.
+    /// Restores the newest state of the backup in the folder `backup` to the folder `to`, which is missing or empty,
+    /// or was left by a restore that was stopped, and opens it there as `options` say. The backup stays as it is.
     ///
     /// # Errors
-    /// [`loci_storage::StoreError::Invalid`] where `to` holds anything else; [`loci_storage::StoreError::Missing`] where
-    /// `backup` is none; what is damaged in it.
+    /// [`loci_storage::StoreError::Invalid`] where `to` holds anything else; [`loci_storage::StoreError::Missing`]
+    /// where `backup` is none; what is damaged in it.
     pub fn restore(
         backup: impl AsRef<Path>,
         to: impl AsRef<Path>,

@@ -1,4 +1,4 @@
-//! Looking for damage, and building segments again that have any.
+//! Checking a store for damage, and rebuilding damaged segments.
 //!
 //! Start reading at [`Database::check`].
 
@@ -21,19 +21,20 @@ use crate::segments::merge_sources::MergeSources;
 use crate::settings;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// What building segments again is called.
+/// The name of the step that rebuilds segments.
 const REBUILD_STEP: &str = "building segments again";
-/// How long is waited between two looks at how far the background is.
+/// Time between two polls of the background's progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Database {
-    /// Looks at everything that is stored for damage, and calls `found` with each finding: checksums, bounds, records
-    /// and counts of rows, manifest and segments. Waits for what is being built again; what was damaged when the store was
-    /// opened comes first. `deep`: also whether every row points at rows that are there and is pointed back at, every document lies
-    /// in one segment, concepts, relations and documents are as many as the store says, and every segment is what its
-    /// rows give: each posting, vector, mention, relation, citation and value of metadata.
+    /// Checks everything that is stored for damage, and calls `found` with each finding: checksums, bounds, records
+    /// and counts of rows, manifest and segments. Waits for segments that are being rebuilt; what was damaged when
+    /// the store was opened is reported first. `deep`: also whether every reference between rows has both ends, every
+    /// document is in one segment, the store's counts of concepts, relations and documents are right, and every
+    /// segment is what its rows give: each posting, vector, mention, relation, citation and value of metadata.
     ///
-    /// Searches go on, and writes but while the pages of the database are read; one committed state is looked at.
+    /// Searches go on, and so do writes except while the pages of the database are read. One committed state is
+    /// checked.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so. Damage is no error but a finding.
@@ -166,7 +167,7 @@ impl Database {
         };
         let fresh = build(None)?;
         let is_compared = |id: u32| match SectionId::from_number(id) {
-            // A graph that grew by merges is another than one that was built at once, and as good.
+            // A graph that grew by merges differs from one that was built at once, and is as good.
             Some(SectionId::VectorGraph) => false,
             // Text with other weights of fields is written anew when it is merged.
             Some(SectionId::Text) => copies().is_some(),
@@ -177,7 +178,7 @@ impl Database {
             let is_of_vectors = id == SectionId::Vectors as u32;
             let fresh = part.section_bytes(id, argument);
             match section(&stored, id, argument) {
-                // Vectors that came from outside after the segment was written are in rows alone.
+                // Vectors of an external model that were computed after the segment was written are in rows alone.
                 Some(stored) if is_of_vectors && !is_builtin => !is_vector_subset(stored, fresh),
                 // What an earlier build wrote is read as it is.
                 Some(stored)
@@ -202,7 +203,7 @@ impl Database {
         Ok(sections.map(name).collect())
     }
 
-    /// Whether there is as much as the store says.
+    /// Whether the store's counts are right.
     fn check_counts(&self, found: &mut dyn FnMut(Finding)) {
         let mut report_finding = |what: String| found(finding("loci.redb", "meta", what));
         match self.recount() {
@@ -273,7 +274,7 @@ impl Database {
                 Err(error) => failed = Some(error),
             }
         }
-        // What is derived from the whole store is read off segments that are sound by now.
+        // What is derived from the whole store is computed from segments that are intact by now.
         self.recover(&NoProgress)?;
         failed.map_or(Ok(count), Err)
     }
@@ -289,7 +290,7 @@ fn finding(file: &str, section: impl Into<String>, finding: String) -> Finding {
     }
 }
 
-/// A section of whichever part has it.
+/// A section of the part that has it.
 fn section(parts: &[Arc<Part>], id: u32, argument: u32) -> Option<&[u8]> {
     parts
         .iter()

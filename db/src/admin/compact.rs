@@ -26,17 +26,17 @@ pub struct CompactionReport {
     pub chunks_purged: u64,
     /// Bytes of the store's files before.
     pub bytes_before: u64,
-    /// Bytes of the store's files after. Views that are held may keep more until they are dropped, and
+    /// Bytes of the store's files after. Snapshots that are held may pin more until they are dropped, and
     /// closing the database cuts what its file was grown ahead.
     pub bytes_after: u64,
 }
 
 impl Database {
-    /// Merges segments as far as they go, purges what is dead, and writes the database anew, so
-    /// that the disk gets back what the store does not need.
+    /// Merges segments as far as possible, purges dead chunks, and rewrites the database file, which returns unused
+    /// disk space.
     ///
     /// Searches go on; writers wait only for the short commits that list what was merged and for the
-    /// rows that changed while the database was copied. Needs room on disk for a second copy.
+    /// rows that changed while the database was copied. Needs disk space for a second copy.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; what was merged until then stays.

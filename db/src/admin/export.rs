@@ -1,4 +1,4 @@
-//! A database as lines of JSON, and a database made of them.
+//! Exporting a database as lines of JSON, and importing it.
 //!
 //! Start reading at [`Database::export`] and [`Database::import`].
 
@@ -14,9 +14,9 @@ use crate::error::Error;
 use crate::progress::Progress;
 
 impl Database {
-    /// Writes the newest committed state to `out` as JSON Lines, complete: every row, under a head, with a last line that
-    /// counts and hashes them. Equal states have equal exports. Views are left out, as they are built from rows.
-    /// `docs/format.md` tells the lines. Returns how many rows there are.
+    /// Writes the newest committed state to `out` as JSON Lines, complete: every row, under a header, with a last
+    /// line that counts and hashes them. Equal states have equal exports. Segments are left out, as they are built
+    /// from rows. `docs/format.md` documents the lines. Returns how many rows there are.
     ///
     /// Searches and writes go on.
     ///
@@ -28,14 +28,14 @@ impl Database {
         exported.ok_or(Error::Interrupted)
     }
 
-    /// Makes a database of `lines`, an export, in the folder `to`, which is missing or empty, and opens it as `options`
-    /// say. It has the rows of the one that was exported, all ids included; its segments are built from them, its graph
-    /// is ranked, and it is checked whole before it takes its place. Until then `to` holds no database; after an
-    /// error or a crash the same call begins anew.
+    /// Creates a database from `lines`, an export, in the folder `to`, which is missing or empty, and opens it as
+    /// `options` say. It has the rows of the one that was exported, all ids included; its segments are built from
+    /// them, its graph is ranked, and it is checked in full before it is installed. Until then `to` holds no
+    /// database; after an error or a crash the same call starts again.
     ///
     /// # Errors
-    /// [`StoreError::Export`] for lines that are no export, or not a whole one; [`StoreError::Invalid`] where `to` holds
-    /// anything, or the rows do not agree with each other; [`Error::Interrupted`] when `progress` says so.
+    /// [`StoreError::Export`] for lines that are no export, or not a whole one; [`StoreError::Invalid`] where `to`
+    /// holds anything, or the rows do not agree with each other; [`Error::Interrupted`] when `progress` says so.
     pub fn import(
         lines: &mut dyn BufRead,
         to: impl AsRef<Path>,
@@ -54,7 +54,7 @@ impl Database {
     }
 }
 
-/// Makes the database of an export in a folder, and checks it.
+/// Creates the database of an export in a folder, and checks it.
 fn import_into(
     lines: &mut dyn BufRead,
     folder: &Path,
@@ -78,7 +78,7 @@ fn import_into(
     })?;
     if let Some(first) = first {
         return Err(Error::Store(StoreError::Invalid(format!(
-            "the export does not agree with itself in {count} places; the first: {} {} {}",
+            "the export contradicts itself in {count} places; the first: {} {} {}",
             first.section, first.key, first.finding
         ))));
     }

@@ -1,4 +1,4 @@
-//! Bringing a store of an earlier format up to this one.
+//! Upgrading a store of an earlier format to this one.
 //!
 //! Start reading at [`Database::upgrade`].
 
@@ -14,12 +14,12 @@ use crate::error::Error;
 use crate::progress::Progress;
 
 impl Database {
-    /// Brings the store in `folder` up to the format of this build, in one transaction: a crash leaves it as it was, or
-    /// upgraded. Before that it is upgraded in memory, opened and checked whole; where that finds anything, nothing on
-    /// disk is changed. `dry_run`: it ends there.
+    /// Upgrades the store in `folder` to the format of this build, in one transaction: a crash leaves it as it was,
+    /// or upgraded. Before that it is upgraded in memory, opened and checked in full; where that finds anything,
+    /// nothing on disk is changed. `dry_run`: it ends there.
     ///
     /// A store that has the format already is checked likewise. What is derived from the whole store and was damaged is
-    /// built anew ([`Database::recover`]); the rest is left as it is.
+    /// rebuilt ([`Database::recover`]); the rest is left as it is.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] with the first finding of the check; [`StoreError::Format`] for a later format;
@@ -48,7 +48,7 @@ impl Database {
     }
 }
 
-/// Builds anew what is derived from the whole store and was damaged.
+/// Rebuilds what is derived from the whole store and was damaged.
 fn recover(folder: &Path, options: &Options, progress: &dyn Progress) -> Result<(), Error> {
     let options = Options {
         create: false,
@@ -60,8 +60,8 @@ fn recover(folder: &Path, options: &Options, progress: &dyn Progress) -> Result<
     Ok(())
 }
 
-/// Upgrades in memory, and looks whether what comes of it is whole. Also whether something derived from the whole store
-/// is to be built anew.
+/// Upgrades in memory, and checks the result. Also returns whether something derived from the whole store is to be
+/// rebuilt.
 fn try_upgrade(
     folder: &Path,
     options: &Options,
@@ -76,7 +76,7 @@ fn try_upgrade(
     };
     let database = Database::open_with(folder, &options)?;
     let (mut count, mut first) = (0, None);
-    let mut tell = |finding| {
+    let mut count_finding = |finding| {
         count += 1;
         first.get_or_insert(finding);
     };
@@ -86,19 +86,19 @@ fn try_upgrade(
             Ok(()) | Err(Error::Store(_)) => {}
             Err(error) => return Err(error),
         }
-        database.check_damaged(&mut tell);
-        database.check_snapshot(true, progress, &mut tell)?;
+        database.check_damaged(&mut count_finding);
+        database.check_snapshot(true, progress, &mut count_finding)?;
     } else {
-        // Segments that this build reads no more are built again, which is no damage.
+        // Segments that this build cannot read are rebuilt, which is no damage.
         database.rebuild(progress)?;
-        database.check_snapshot(true, progress, &mut tell)?;
+        database.check_snapshot(true, progress, &mut count_finding)?;
     }
     let has_lost = !database.lost().is_empty();
     database.close();
     match first {
         None => Ok((upgraded, has_lost)),
         Some(first) => Err(Error::Store(StoreError::Invalid(format!(
-            "the store would not be whole in {count} places, and is left as it is; the first: {} {} {}",
+            "the upgraded store would be damaged in {count} places, so it is left as it is; the first: {} {} {}",
             first.section, first.key, first.finding
         )))),
     }

@@ -44,7 +44,7 @@ pub(crate) fn for_each_digest(
     }
 }
 
-/// The bytes that pairs of hexadecimal digits say; a last digit alone is passed over.
+/// The bytes of pairs of hexadecimal digits; an odd last digit is ignored.
 pub(crate) fn parse_hex(digits: &str) -> Option<Vec<u8>> {
     let bytes = digits.as_bytes().chunks_exact(2).map(|two| {
         let two = std::str::from_utf8(two).ok()?;
@@ -53,10 +53,10 @@ pub(crate) fn parse_hex(digits: &str) -> Option<Vec<u8>> {
     bytes.collect()
 }
 
-/// Takes the sentences out of all digests that documents which were deleted or replaced do not have any more. The next
+/// Removes from all digests the sentences that documents which were deleted or replaced no longer have. The next
 /// [`super::digests::update`] writes these digests again.
 ///
-/// Costs a look at each digest, where there are any and documents were changed.
+/// Costs a read of each digest's metadata, where there are any and documents were changed.
 pub(crate) fn remove_deleted_sentences(
     staging: &mut Staging<'_>,
     changed: &BTreeSet<DocumentId>,
@@ -84,8 +84,8 @@ pub(crate) fn remove_deleted_sentences(
     Ok(())
 }
 
-/// Takes out the sentences that `is_in_doubt` and that no chunk has any more; whether there were any. What remains has
-/// no vector until the next [`super::digests::update`].
+/// Removes the sentences that `may_be_stale` and that no chunk has any more; whether there were any. The digest then
+/// has no vector until the next [`super::digests::update`].
 pub(crate) fn retain_quotes(
     rows: &dyn Rows,
     record: &mut DigestRecord,

@@ -23,15 +23,15 @@ use crate::progress::{self, Progress};
 use crate::state::inner::Inner;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Members that a digest looks at, and that it names.
+/// Members that a digest is computed from, and that it names.
 const MEMBERS_MAX: usize = 50;
 const NAMED_MAX: usize = 20;
 const RELATIONS_MAX: usize = 10;
 const SENTENCES_MAX: usize = 5;
-/// Chunks of a member that are looked at, and the best of all of them, whose sentences are.
+/// Chunks of a member that are ranked, and the best of all whose sentences are candidates.
 const CHUNKS_OF_MEMBER_MAX: usize = 64;
 const CHUNKS_MAX: usize = 12;
-/// Characters of a sentence that says something and can be quoted.
+/// Characters of a sentence that can be quoted.
 const SENTENCE_CHARS: std::ops::RangeInclusive<usize> = 20..=400;
 /// What a member that another sentence names already adds to a sentence.
 const REPEAT_WEIGHT: f64 = 0.2;
@@ -49,58 +49,37 @@ pub(crate) struct DigestCounts {
     pub(crate) unchanged: usize,
 }
 
-/// Writes the digests that the communities of `view` lack, some at a time, and deletes those of communities that
-/// are no more. What was written when it is interrupted stays, and the next call goes on from there.
+/// Writes the digests that the communities of `view` lack, in batches, and deletes those of communities that no
+/// longer exist. Batches that were written before an interruption stay, and the next call continues.
 pub(crate) fn update(
     inner: &Inner,
     view: &DatabaseSnapshot,
     progress: &dyn Progress,
 ) -> Result<DigestCounts, Error> {
-    let mut updated = DigestCounts::default();
-    let mut pending: BTreeMap<Key, (usize, u32)> = BTreeMap::new();
-    if let Some(known) = view.read_view.communities() {
-        for level in 0..known.level_count() {
-            for community in 0..known.count(level) as u32 {
-                let key = communities::stable_key(level, known.members(level, community));
-                pending.insert(key, (level, community));
-            }
-        }
-    }
-    let mut gone = Vec::new();
     let space = view.snapshot().active_space().filter(|_| view.can_embed());
     let space = space.map(|space| space.id.0);
-    let total = pending.len() as u64;
-    for_each_digest(view.rows(), &mut |key, payload| {
-        let Some(key) = key.first_chunk::<16>() else {
-            return Ok(());
-        };
-        if !pending.contains_key(key) {
-            gone.push(*key);
-            return Ok(());
-        }
-        let Some(payload) = payload else {
-            return Ok(());
-        };
-        let record: DigestRecord = decode(Table::Digests, key, payload)?;
-        let vector = record.vector.as_ref().map(|vector| vector.0);
-        if vector == space && quotes(view.rows(), &record)?.len() == record.sentences.len() {
-            pending.remove(key);
-            updated.unchanged += 1;
-        }
-        Ok(())
-    })?;
+    let PendingDigests {
+        communities,
+        gone,
+        unchanged,
+    } = PendingDigests::find(view, space)?;
+    let total = (communities.len() + unchanged) as u64;
+    let mut updated = DigestCounts {
+        unchanged,
+        written: 0,
+    };
     let segments = view.read_view.graph_segments();
     let graph = view.read_view.graph(&segments);
     let mut batch: Vec<(Key, Option<DigestRecord>)> = Vec::new();
     batch.extend(gone.into_iter().map(|key| (key, None)));
-    for (key, (level, community)) in pending {
+    for (key, (level, community)) in communities {
         let Some(known) = view.read_view.communities() else {
             break;
         };
         let mut record = build_digest(view, graph, known, level, community)?;
         let resolved = resolve_digest(&view.read_view, &key, &record)?;
         let vector = view.embed(&resolved.text())?;
-        // An empty one says that no word of it is known.
+        // An empty one marks a text without a known word.
         record.vector = space.map(|space| (space, vector.unwrap_or_default()));
         batch.push((key, Some(record)));
         updated.written += 1;
@@ -117,6 +96,52 @@ pub(crate) fn update(
     write_batch(inner, batch)?;
     inner.store.flush()?;
     Ok(updated)
+}
+
+/// The digests that are to be written and deleted.
+#[derive(Default)]
+struct PendingDigests {
+    /// Level and number of the communities without a digest.
+    communities: BTreeMap<Key, (usize, u32)>,
+    /// The digests of communities that no longer exist.
+    gone: Vec<Key>,
+    /// Digests that stay.
+    unchanged: usize,
+}
+
+impl PendingDigests {
+    /// `space`: the space that digests have vectors of.
+    fn find(view: &DatabaseSnapshot, space: Option<u32>) -> Result<PendingDigests, Error> {
+        let mut pending = PendingDigests::default();
+        if let Some(known) = view.read_view.communities() {
+            for level in 0..known.level_count() {
+                for community in 0..known.count(level) as u32 {
+                    let key = communities::stable_key(level, known.members(level, community));
+                    pending.communities.insert(key, (level, community));
+                }
+            }
+        }
+        for_each_digest(view.rows(), &mut |key, payload| {
+            let Some(key) = key.first_chunk::<16>() else {
+                return Ok(());
+            };
+            if !pending.communities.contains_key(key) {
+                pending.gone.push(*key);
+                return Ok(());
+            }
+            let Some(payload) = payload else {
+                return Ok(());
+            };
+            let record: DigestRecord = decode(Table::Digests, key, payload)?;
+            let vector = record.vector.as_ref().map(|vector| vector.0);
+            if vector == space && quotes(view.rows(), &record)?.len() == record.sentences.len() {
+                pending.communities.remove(key);
+                pending.unchanged += 1;
+            }
+            Ok(())
+        })?;
+        Ok(pending)
+    }
 }
 
 /// Writes digests, without sentences of documents that were deleted or replaced since they were chosen.
@@ -138,7 +163,7 @@ fn write_batch(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result
     })
 }
 
-/// Whether digests have vectors of a space that is given up: after a projection that was damaged was fitted anew, say.
+/// Whether digests have vectors of an abandoned space, for example after a damaged projection was fitted anew.
 pub(crate) fn have_outdated_vectors(view: &DatabaseSnapshot) -> Result<bool, Error> {
     let space = view.snapshot().active_space().filter(|_| view.can_embed());
     let Some(space) = space.map(|space| space.id.0) else {
@@ -165,7 +190,7 @@ fn build_digest(
     let all = known.members(level, community);
     let member_count = all.len() as u32;
     let members: Vec<ConceptId> = all.take(MEMBERS_MAX).collect();
-    // The first members say most of what a community is about.
+    // The first members characterise a community most.
     let weight = |place: usize| 1.0 / (1.0 + place as f64).sqrt();
     let weights: BTreeMap<ConceptId, f64> = (0..)
         .zip(&members)

@@ -18,7 +18,7 @@ use crate::state::snapshot::DatabaseSnapshot;
 /// The row of settings that holds the map.
 pub(crate) const TYPE_MAP_KEY: &str = "type_map";
 
-/// What types of concepts were made of those that documents write.
+/// The consolidated types of concepts, by those that documents write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TypeMap {
     /// How: `global` or `stratified`.
@@ -28,7 +28,7 @@ pub struct TypeMap {
 }
 
 impl TypeMap {
-    /// What a type became; itself where it is newer than the map.
+    /// The consolidated type; the type itself where it is newer than the map.
     pub fn resolve<'t>(&'t self, kind: &'t str) -> &'t str {
         self.map.get(kind).map_or(kind, String::as_str)
     }
@@ -61,7 +61,7 @@ pub(crate) fn consolidate_types(
 }
 
 impl DatabaseSnapshot {
-    /// What types of concepts were made of those that documents write, where they were consolidated.
+    /// The consolidated types of concepts, where there are any.
     pub fn type_map(&self) -> Result<Option<TypeMap>, Error> {
         let json = self.rows().setting(TYPE_MAP_KEY)?;
         // One that cannot be read counts as none: it can be computed again.

@@ -27,14 +27,14 @@ use crate::spaces::switch::{self, Target};
 use crate::spaces::{choice, fit};
 
 impl Database {
-    /// Brings derived data up to date after writing: fits the built-in embedder when there is none
-    /// yet or the corpus has doubled, measures the weight of vectors, merges what was written lately into few segments, ranks
-    /// concepts and finds their communities.
+    /// Brings derived data up to date after writing: fits the built-in embedder when there is none yet or the corpus
+    /// has doubled, measures the weight of vectors, merges what was written lately into few segments, ranks concepts
+    /// and finds their communities.
     ///
     /// Searches go on with what they have until each is switched.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when `progress` says so; the next call goes on from there.
+    /// [`Error::Interrupted`] when `progress` says so; the next call continues.
     pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
         self.rebuild(progress)?;
         let _turn = self.inner().switch_lock.lock();
@@ -74,7 +74,7 @@ impl Database {
     /// Pass the model to [`Options::embedder`] when the store is opened the next time.
     ///
     /// # Errors
-    /// [`Error::Embed`] when the model fails; what it has embedded is kept for the next call.
+    /// [`Error::Embed`] when the model fails; what it has embedded is stored for the next call.
     /// [`Error::Interrupted`] when `progress` says so.
     pub fn switch_embedder(
         &self,
@@ -153,11 +153,12 @@ impl Database {
         self.inner().embedded_texts.load(Ordering::Relaxed)
     }
 
-    /// Selects the built-in embedder or none. The space of another one is removed at once, and the built-in one is fitted by
-    /// the next [`Database::finish`]; [`Database::refit`] fits it first and then switches.
+    /// Selects the built-in embedder or none. The space of another one is removed at once, and the built-in one is
+    /// fitted by the next [`Database::finish`]; [`Database::refit`] fits it first and then switches.
     ///
     /// # Errors
-    /// [`Error::Setting`] for [`EmbedderChoice::Folder`] where the settings name no folder: [`Database::use_model`] does.
+    /// [`Error::Setting`] for [`EmbedderChoice::Folder`] where the settings name no folder: [`Database::use_model`]
+    /// does.
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
         let _turn = self.inner().switch_lock.lock();
         choice::set_embedder(self.inner(), choice)?;
@@ -195,9 +196,9 @@ impl Database {
     }
 
     /// Rebuilds what is derived from the whole store and was damaged when the store was opened, now or before: the
-    /// built-in embedder, the analysis of the concept graph. Costs nothing where nothing is lost. The background does the
-    /// same, a moment after the store was opened; [`Database::finish`], [`Database::analyse`], [`Database::compact`] and [`Database::repair`]
-    /// do it first.
+    /// built-in embedder, the analysis of the concept graph. Costs nothing where nothing is lost. The background does
+    /// the same, a moment after the store was opened; [`Database::finish`], [`Database::analyse`],
+    /// [`Database::compact`] and [`Database::repair`] do it first.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; the next call goes on.
@@ -210,8 +211,9 @@ impl Database {
         recovery::recover(inner, progress)
     }
 
-    /// Makes few types of concepts of the many that documents write, and keeps the map: [`DatabaseSnapshot::type_map`]. How many
-    /// are kept is set by `types_per_corpus` and `type_share_min`; a corpus is a collection.
+    /// Maps the many types of concepts that documents write to a few, and stores the map:
+    /// [`DatabaseSnapshot::type_map`]. How many there are is set by `types_per_corpus` and `type_share_min`; a corpus
+    /// is a collection.
     ///
     /// Costs a pass over all contributions to concepts.
     pub fn consolidate_types(&self, method: TypeSelection) -> Result<TypeMap, Error> {

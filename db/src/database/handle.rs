@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::{Answer, SearchRequest, Searcher};
@@ -23,22 +22,22 @@ use crate::write::transaction::WriteTransaction;
 /// How to open a database.
 #[derive(Clone)]
 pub struct Options {
-    /// Whether a store is made where there is none.
+    /// Whether a store is created where there is none.
     pub create: bool,
-    /// Bytes of rows that may be kept cached.
+    /// Bytes of rows that may be cached.
     pub cache_bytes: usize,
-    /// Where its files lie: the file system, unless told otherwise.
+    /// Where its files are: the file system by default.
     pub disk: Arc<dyn Disk>,
-    /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own,
+    /// Bytes of an index part that may be stored in the database's file; a larger one gets a file of its own,
     /// which costs two more syncs.
     pub inline_len_max: usize,
-    /// Whether the store is only read: nothing on disk is changed, so it may lie where nothing can be, several processes
-    /// may read it at a time, and writes are refused. What opening it has to put right is put right in memory.
+    /// Whether the store is only read: nothing on disk is changed, so the medium may be read-only, several processes
+    /// may read it at a time, and writes are refused. What opening it has to repair is repaired in memory.
     pub read_only: bool,
     /// The model that the store was switched to by [`Database::switch_embedder`], if it was: it
     /// embeds questions, and new text when [`Database::finish`] is called.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// What writes the answers of [`Database::ask`]; without one they are made of sentences of the documents.
+    /// What writes the answers of [`Database::ask`]; without one they consist of sentences of the documents.
     pub generator: Option<Arc<dyn Generator>>,
     /// What the tokens of budgets are counted by: of contexts, prompts and answers. Without one they are estimated
     /// ([`loci_query::tokens`]); sizes of chunks always are.
@@ -105,13 +104,13 @@ impl Default for Options {
 /// # }
 /// ```
 pub struct Database {
-    // Stopped before the store is: it writes to it.
+    // Dropped before the store, which it writes to.
     maintenance: Maintenance,
     inner: Arc<Inner>,
 }
 
 impl Database {
-    /// Opens the database in `folder`, and makes it where there is none.
+    /// Opens the database in `folder`, and creates it where there is none.
     ///
     /// # Errors
     /// [`loci_storage::StoreError::Locked`] at once when another process has it open.
@@ -122,7 +121,7 @@ impl Database {
     /// Opens the database in `folder` as `options` say.
     ///
     /// # Errors
-    /// As [`Database::open`]; [`loci_storage::StoreError::Missing`] where there is none and none may be made.
+    /// As [`Database::open`]; [`loci_storage::StoreError::Missing`] where there is none and none may be created.
     pub fn open_with(folder: impl AsRef<Path>, options: &Options) -> Result<Database, Error> {
         let views = SnapshotFactory::default();
         if let Some(embedder) = &options.embedder {
@@ -141,26 +140,15 @@ impl Database {
             read_only: options.read_only,
         };
         let store = Store::open(folder.as_ref(), &options, |_| Ok(views))?;
-        let inner = Arc::new(Inner {
-            store,
-            searcher,
-            generator,
-            merge_lock: parking_lot::Mutex::new(()),
-            switch_lock: parking_lot::Mutex::new(()),
-            rebuild_lock: parking_lot::Mutex::new(()),
-            stop: AtomicBool::new(false),
-            embedded_texts: AtomicU64::new(0),
-            merge_error: parking_lot::Mutex::new(None),
-            rebuild_error: parking_lot::Mutex::new(None),
-        });
+        let inner = Arc::new(Inner::new(store, searcher, generator));
         let maintenance = Maintenance::start(&inner)?;
         Ok(Database { inner, maintenance })
     }
 
     /// Runs `work` in the committing thread. When this returns `Ok`, its changes are durable and
-    /// every later search sees them, whole; on an error they are dropped.
+    /// every later search sees all of them; on an error they are dropped.
     ///
-    /// `work` must not write to the database by another way than its transaction: that is refused.
+    /// `work` must write to the database through its transaction only: another write is refused.
     ///
     /// # Errors
     /// What `work` returns; [`loci_storage::StoreError::ReadOnly`] once a commit failed.
@@ -185,8 +173,8 @@ impl Database {
         result
     }
 
-    /// As [`Database::write`], in a commit of its own: for work that waits for something while it runs. Who writes
-    /// meanwhile waits for its end, but shares neither its commit nor its fate.
+    /// As [`Database::write`], in a commit of its own: for work that waits for something while it runs. Other
+    /// writers wait for its end, but are not in its commit and do not fail with it.
     ///
     /// # Errors
     /// As [`Database::write`].
@@ -264,17 +252,17 @@ impl Database {
         result
     }
 
-    /// Begins to notice when files of the store are cut, or their disk fails, while they are read: for whoever reads a
-    /// [`DatabaseSnapshot`] otherwise than by [`Database::search_in`]. Hand what is returned to [`Database::check_pages`] before what
-    /// was read is used.
+    /// Begins to watch for files of the store that are cut, or whose disk fails, while they are read: for callers that
+    /// read a [`DatabaseSnapshot`] other than by [`Database::search_in`]. Pass what is returned to
+    /// [`Database::check_pages`] before you use what was read.
     ///
     /// # Errors
-    /// [`loci_storage::StoreError::Part`] where that has happened, until the background has given up what is damaged.
+    /// [`loci_storage::StoreError::Part`] where that has happened, until the background has removed what is damaged.
     pub fn watch_pages(&self) -> Result<PageWatch, Error> {
         self.wake_on_lost_pages(self.inner.watch_pages())
     }
 
-    /// An error when a file of the store lost pages since `watch` began: what was read meanwhile is to be thrown away.
+    /// An error when a file of the store lost pages since `watch` began: discard what was read meanwhile.
     ///
     /// # Errors
     /// [`loci_storage::StoreError::Part`].
@@ -317,22 +305,22 @@ impl Database {
         self.inner.store.is_read_only()
     }
 
-    /// What is wrong where `loci.redb` lists its free pages, as far as anybody looked: then the store is only read. Export
-    /// it and import that into another folder, or restore it from a backup.
+    /// The damage that was found in the list of free pages of `loci.redb`; the store is then read-only. Export it and
+    /// import that into another folder, or restore it from a backup.
     pub fn damaged_free_pages(&self) -> Option<String> {
         self.inner.store.damaged_free_pages()
     }
 
-    /// Views that could not be used when the database was opened: they are built again from rows in the background.
-    /// Until that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
-    /// the rest, and say so in [`Answer::partial`].
+    /// Index parts that could not be used when the database was opened: the background rebuilds them from rows. Until
+    /// that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
+    /// the rest, and report it in [`Answer::partial`].
     pub fn damaged(&self) -> &[DamagedPart] {
         self.inner.store.damaged()
     }
 
     /// What is derived from the whole store and was missing when the database was opened, as it was damaged then or
-    /// before: the background builds it anew ([`Database::recover`]). Until then searches go without it, and say so in
-    /// [`Answer::partial`].
+    /// before: the background rebuilds it ([`Database::recover`]). Until then searches go without it, and report that
+    /// in [`Answer::partial`].
     pub fn lost(&self) -> &[LostIndex] {
         self.inner.store.lost_indexes()
     }
@@ -350,7 +338,7 @@ impl Database {
         self.maintenance.run_until_idle(&self.inner)
     }
 
-    /// Waits for writers and closes. Views that are still held stay readable, and keep the store
+    /// Waits for writers and closes. Snapshots that are still held stay readable, and the store stays
     /// locked until they are dropped.
     pub fn close(self) {}
 }

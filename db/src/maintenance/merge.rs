@@ -1,11 +1,11 @@
 //! Merging segments, so that they stay few and dead chunks are purged.
 //!
-//! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one
-//! tier, or below, are merged into one; a segment with a quarter of its chunks dead is rebuilt,
-//! and one that was written with other weights of fields. Text and vectors
-//! of the built-in embedder are copied from the old segments where nothing speaks against it, all else follows
-//! from rows. That happens outside of the committing thread, from a snapshot, on one core (on all
-//! for [`Database::compact`]); the new segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
+//! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one tier, or below,
+//! are merged into one; a segment with a quarter of its chunks dead is rebuilt, and so is one that was written with
+//! other weights of fields. Text and vectors of the built-in embedder are copied from the old segments where possible,
+//! all else follows from rows. A merge runs outside of the committing thread, from a snapshot, on one core (on all for
+//! [`crate::Database::compact`]). It also writes the new segment to disk; one short commit then lists it and marks the
+//! chunks that died meanwhile.
 //! Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds: segments larger than half of
 //! that are left alone. So a chunk is rebuilt about once a tier, and a store has at most 8 segments in
 //! each tier below, and one large segment for every 100,000 chunks or so.
@@ -29,7 +29,7 @@ use crate::settings;
 use crate::state::inner::Inner;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Segments of one tier that may stand side by side.
+/// Segments of one tier that are not merged.
 const SEGMENTS_MAX: usize = 8;
 /// Chunks below which a segment is of the lowest tier.
 const TIER_CHUNKS: u64 = 256;
@@ -62,8 +62,8 @@ pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
 }
 
 /// Merges what was written lately into few segments, on all cores: what is due, then every segment that is small
-/// beside those it is merged with ([`recent`]). A store that was filled by one ingest then has one segment, or one for
-/// every [`RECENT_CHUNKS_MAX`] chunks.
+/// beside those it is merged with ([`recent_segments`]). A store that was filled by one ingest then has one segment,
+/// or one for every [`RECENT_CHUNKS_MAX`] chunks.
 pub(crate) fn merge_recent(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     while merge_once(inner)? {
         progress::report(progress, "merging segments", 0, 1)?;
@@ -104,7 +104,7 @@ fn recent_segments(sizes: &[u64]) -> Vec<usize> {
     by_size
 }
 
-/// Deletes some of what spaces that were given up left behind; `false` when nothing is left.
+/// Deletes some vectors of abandoned spaces; `false` when none are left.
 pub(crate) fn sweep_once(inner: &Inner) -> Result<bool, Error> {
     let manifest = inner.store.latest_snapshot().snapshot().manifest().clone();
     if manifest.dropped_spaces.is_empty() {
@@ -160,7 +160,7 @@ fn build(
     let sources = merge_sources(view, old, weights);
     let copies = sources.is_some();
     let draft = match build(sources) {
-        // Rows tell what sections do not.
+        // Rows have what damaged sections lack.
         Err(StoreError::Index(why)) if copies => {
             *inner.merge_error.lock() = Some(format!("text was analysed again: {why}"));
             build(None)?
@@ -201,7 +201,7 @@ pub(crate) fn rebuild_segment(inner: &Inner, id: SegmentId) -> Result<(), Error>
     merge(inner, &view, &[segment]).map(drop)
 }
 
-/// A builder that gives up when the database is being closed.
+/// A builder that stops when the database is being closed.
 struct CancellableBuilder<'b> {
     builder: Box<dyn SegmentBuilder + 'b>,
     stop: &'b AtomicBool,
@@ -262,7 +262,7 @@ fn live_chunks(segment: &OpenSegment) -> u64 {
     u64::from(segment.chunk_count) - segment.dead.len()
 }
 
-/// A segment, as far as merging goes.
+/// The size of a segment.
 #[derive(Clone, Copy, Debug)]
 struct SegmentSize {
     chunks: u64,
@@ -293,7 +293,7 @@ impl SegmentSize {
     }
 }
 
-/// Places of the segments to merge into one: the lowest tier that has too many, with all below it; or else
+/// Positions of the segments to merge into one: the lowest tier that has too many, with all below it; or else
 /// one with much that is dead.
 fn segments_to_merge(sizes: &[SegmentSize]) -> Vec<usize> {
     let of = |tier: u32, at: &usize| sizes[*at].is_mergeable() && sizes[*at].tier() == tier;

@@ -1,8 +1,8 @@
-//! Building anew what was derived from the whole store and damaged: the built-in embedder's projection with all
+//! Rebuilding what is derived from the whole store and was damaged: the built-in embedder's projection with all
 //! vectors, and the analysis of the concept graph.
 //!
-//! Opening gave it up with a row that says why ([`loci_storage::LostIndex`]). That row goes with the commit that lists what
-//! was built anew, or when there is nothing to build any more.
+//! Opening the store removed it, and wrote a row with the reason ([`loci_storage::LostIndex`]). The commit that lists
+//! what was rebuilt deletes that row, or the next one when there is nothing to build any more.
 //!
 //! Start reading at [`recover`].
 
@@ -23,13 +23,13 @@ use crate::spaces::switch::{self, Target};
 use crate::state::inner::Inner;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Whether something is to be built anew.
+/// Whether something is to be rebuilt.
 pub(crate) fn needs_recovery(view: &DatabaseSnapshot) -> Result<bool, Error> {
     Ok(!view.snapshot().lost_indexes().is_empty() || digests::have_outdated_vectors(view)?)
 }
 
-/// Builds anew what is lost. The caller holds `switch_lock`. Digests come last, and are known by the space of their vectors
-/// to be due: whoever is stopped before goes on with them.
+/// Rebuilds what is lost. The caller holds `switch_lock`. Digests are last, and due when their vectors are of another
+/// space, so the next call continues with them when this one is stopped.
 pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     if is_lost(inner, DerivedIndex::Projection) {
         if needs_fit(&inner.store.latest_snapshot())? {
@@ -47,7 +47,7 @@ pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Erro
     Ok(())
 }
 
-/// Forgets that something is lost, where there was nothing to build it of.
+/// Deletes the row that lists `what` as lost, where there is one.
 pub(crate) fn mark_recovered(inner: &Inner, what: DerivedIndex) -> Result<(), Error> {
     if is_lost(inner, what) {
         inner.edit_manifest(vec![ManifestEdit::ClearLost(what)])
@@ -64,8 +64,8 @@ fn is_lost(inner: &Inner, what: DerivedIndex) -> bool {
         .has_lost_index(what)
 }
 
-/// Gives up what is derived from the whole store and is not as it was written. `all`: also what was verified when it
-/// was opened. Returns how much that is.
+/// Removes what is derived from the whole store and is damaged. `all`: verifies also what was verified when it was
+/// opened. Returns how many parts that are.
 pub(crate) fn discard_damaged(inner: &Inner, all: bool) -> Result<usize, Error> {
     let damaged = damaged_parts(&inner.store.latest_snapshot(), all);
     let count = damaged.len();
@@ -108,7 +108,7 @@ fn damaged_parts(view: &DatabaseSnapshot, all: bool) -> Vec<(DerivedIndex, Strin
     damaged.collect()
 }
 
-/// Goes on until the database is being closed.
+/// Asks work to stop when the database is being closed.
 pub(crate) struct StopOnClose<'s>(pub(crate) &'s AtomicBool);
 
 impl Progress for StopOnClose<'_> {

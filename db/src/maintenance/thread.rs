@@ -21,7 +21,7 @@ use crate::thread_pool;
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// The thread that merges.
+/// The handle of the thread.
 pub(crate) struct Maintenance {
     wake: Option<Sender<()>>,
     inner: Weak<Inner>,
@@ -47,10 +47,10 @@ impl Maintenance {
         })
     }
 
-    /// Asks the thread to look whether something is due.
+    /// Asks the thread to look for work.
     pub(crate) fn wake(&self) {
         if let Some(wake) = &self.wake {
-            // Full: it is going to look anyway.
+            // Full: a call is pending already.
             let _ = wake.try_send(());
         }
     }
@@ -81,7 +81,7 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         rebuild_damaged(&inner);
         verify_large(&inner, &inner.stop);
     }
-    // A command that ends at once begins nothing that it would leave half done.
+    // A process that ends at once starts no work that it would interrupt.
     if let Some(inner) = inner.upgrade().filter(has_lost_data) {
         wait(PAUSE_MIN, &inner.stop);
     }
@@ -100,7 +100,7 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         while !inner.stop.load(Ordering::Relaxed) && matches!(merged, Ok(true)) {
             merged = merge_and_record_error(&inner);
         }
-        // What failed fails again for a while: a full disk is not filled by trying.
+        // Retrying at once would fail again: a full disk does not become free by it.
         let is_left = has_lost_data(&inner) || is_rebuilding(&inner);
         if merged.is_err() {
             wait(pause, &inner.stop);
@@ -114,7 +114,7 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         let is_writable = !inner.store.is_read_only();
         drop(inner);
         let called = if is_left && is_writable {
-            // It is tried again, whether or not anybody writes.
+            // Retry, even if nobody writes.
             calls.recv_deadline(until)
         } else {
             calls.recv().map_err(RecvTimeoutError::from)
@@ -132,7 +132,7 @@ fn wait(pause: Duration, stop: &AtomicBool) {
     }
 }
 
-/// Builds what was damaged when the store was opened.
+/// Rebuilds what was damaged when the store was opened.
 fn rebuild_damaged(inner: &Inner) {
     let _turn = inner.rebuild_lock.lock();
     let mut go_on = |_, _| {
@@ -179,11 +179,11 @@ fn verify_large(inner: &Inner, stop: &AtomicBool) {
     }
 }
 
-/// Gives up what lost pages while it was read, and builds segments again.
+/// Removes parts that lost pages while they were read, and rebuilds their segments.
 fn discard_lost_pages(inner: &Inner) {
     while !inner.stop.load(Ordering::Relaxed) {
         let discarded = {
-            // Who builds others again must not find that all is there.
+            // A concurrent rebuild must not conclude that all segments are there.
             let _turn = inner.rebuild_lock.lock();
             inner.store.drop_parts_with_lost_pages()
         };
@@ -212,7 +212,7 @@ fn has_lost_data(inner: &Arc<Inner>) -> bool {
         .is_empty()
 }
 
-/// Builds anew what was derived from the whole store and damaged, unless somebody is at it.
+/// Rebuilds what is derived from the whole store and damaged, unless another thread does.
 fn recover_and_record_error(inner: &Arc<Inner>) -> Result<(), ()> {
     if !has_lost_data(inner) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Figures of learning items: how much they differ, how many say what another says better, how reviews went.
+//! Statistics of learning items: diversity, merged items, reviews.
 //!
 //! Start reading at [`DatabaseSnapshot::item_stats`].
 
@@ -14,10 +14,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::error::Error;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Pairs of items that are compared at most; of more, so many that are spread evenly over all.
+/// Pairs of items that are compared at most; of more, a sample spread evenly over all.
 const PAIRS_MAX: u64 = 500_000;
 
-/// Figures of the learning items of one state.
+/// Statistics of the learning items of one state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ItemStats {
     /// Items.
@@ -43,7 +43,7 @@ pub struct ItemStats {
 }
 
 impl DatabaseSnapshot {
-    /// Figures of the learning items. Costs a pass over them, and up to 500,000 comparisons.
+    /// Statistics of the learning items. Costs a pass over them, and up to 500,000 comparisons.
     pub fn item_stats(&self) -> Result<ItemStats, Error> {
         let mut stats = ItemStats::default();
         let mut fronts: Vec<BTreeSet<String>> = Vec::new();

@@ -1,7 +1,7 @@
-//! Recorded answers: what was asked and found, what somebody made of it, and asking it all again after a change.
+//! Recorded answers: questions with their hits and the feedback on them, and replaying them after a change.
 //!
-//! An answer is recorded when the caller says so, never by itself. A record names chunks by their public keys: it
-//! outlives them, and a replay says which are gone.
+//! An answer is recorded when the caller requests it, never by itself. A record names chunks by their public keys: it
+//! outlives them, and a replay reports which are gone.
 //!
 //! Start reading at [`Database::record`], then [`Database::replay`].
 
@@ -22,13 +22,13 @@ use crate::error::Error;
 use crate::progress::{self, Progress};
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Ranks within which a wrong chunk is in a reader's way.
+/// Ranks within which a wrong chunk disturbs a reader.
 const WRONG_RANK_MAX: u32 = 5;
 
 /// A recorded answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Retrieval {
-    /// What it is called.
+    /// Its id.
     pub response: u64,
     /// Milliseconds since 1970 when it was recorded.
     pub at_ms: u64,
@@ -56,11 +56,11 @@ pub struct RetrievedHit {
     pub chunk: String,
     /// No unit; compares within one answer.
     pub score: f32,
-    /// What found it, in a word.
+    /// What found it, summarised.
     pub method: RetrievalMethod,
     /// The arms that found it: text, vector, graph.
     pub methods: Vec<&'static str>,
-    /// What somebody made of it.
+    /// The feedback on it.
     pub feedback: Feedback,
 }
 
@@ -68,9 +68,9 @@ pub struct RetrievedHit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetrievalMethod {
-    /// Nearness alone.
+    /// Vectors alone.
     Semantic,
-    /// Words alone.
+    /// Text alone.
     Keyword,
     /// The concept graph alone.
     Graph,
@@ -93,16 +93,16 @@ impl RetrievalMethod {
 /// Recorded questions asked again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Replay {
-    /// What became of each, in the order given.
+    /// Each answer, in the order given.
     pub records: Vec<ReplayedAnswer>,
-    /// What became of all of them.
+    /// All answers together.
     pub figures: ReplayMetrics,
 }
 
-/// What became of one recorded answer.
+/// One recorded answer, compared with the answer now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayedAnswer {
-    /// What the answer is called.
+    /// The answer's id.
     pub response: u64,
     /// The question.
     pub question: String,
@@ -118,7 +118,7 @@ pub struct ReplayedAnswer {
     pub lost: Vec<String>,
     /// Chunks that were found and are not stored any more.
     pub gone: Vec<String>,
-    /// The chunks that somebody made something of.
+    /// The chunks with feedback.
     pub judged: Vec<JudgedChunk>,
     /// What could not be searched now, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,12 +128,12 @@ pub struct ReplayedAnswer {
     pub failed: Option<String>,
 }
 
-/// Where a chunk with feedback stood and stands.
+/// The ranks of a chunk with feedback, then and now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedChunk {
     /// The chunk's public key.
     pub chunk: String,
-    /// What somebody made of it.
+    /// The feedback on it.
     pub feedback: Feedback,
     /// Its rank then, from 1.
     pub then: u32,
@@ -143,7 +143,7 @@ pub struct JudgedChunk {
     pub gone: bool,
 }
 
-/// What became of all recorded answers. Figures of chunks leave out those that are gone.
+/// Metrics of all replayed answers. Those of judged chunks leave out chunks that are gone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayMetrics {
     /// Answers that were asked for again.
@@ -160,9 +160,9 @@ pub struct ReplayMetrics {
     pub gone: usize,
     /// Chunks that were used or helpful.
     pub liked: usize,
-    /// Mean of one over their ranks then; `None` where there are none.
+    /// Mean reciprocal rank of these then; `None` where there are none.
     pub mrr_then: Option<f64>,
-    /// Mean of one over their ranks now, 0 for one that is not found.
+    /// Mean reciprocal rank of these now, 0 for one that is not found.
     pub mrr_now: Option<f64>,
     /// Chunks that were wrong.
     pub wrong: usize,
@@ -173,7 +173,7 @@ pub struct ReplayMetrics {
 }
 
 impl Database {
-    /// Records an answer with its request, durably, so that feedback can be given and the question be asked again.
+    /// Records an answer with its request, durably, so that it can get feedback and be replayed.
     ///
     /// `request`: the one that `answer` answers, as it was given to [`Database::search`].
     pub fn record(&self, request: &SearchRequest, answer: &Answer) -> Result<ResponseId, Error> {
@@ -182,7 +182,7 @@ impl Database {
         self.write(move |tx| tx.put_retrieval(record))
     }
 
-    /// Keeps what somebody made of a hit, in the place of what was kept of it; [`Feedback::None`] takes it back.
+    /// Stores feedback on a hit, in the place of any before; [`Feedback::None`] removes it.
     ///
     /// # Errors
     /// [`Error::NotFound`] when no such answer was recorded, or it has no such hit.
@@ -195,8 +195,8 @@ impl Database {
         self.write(move |tx| tx.set_feedback(response, &hit, feedback))
     }
 
-    /// Forgets the answers that were recorded before a moment, in milliseconds since 1970, and returns how many.
-    /// Their ids are not given out again.
+    /// Deletes the answers that were recorded before a time, in milliseconds since 1970, and returns how many.
+    /// Their ids are not used again.
     pub fn forget_records(&self, before_ms: u64) -> Result<u64, Error> {
         let (mut forgotten, mut from) = (0, Some(Vec::new()));
         while let Some(key) = from {
@@ -206,10 +206,10 @@ impl Database {
         Ok(forgotten)
     }
 
-    /// Asks recorded questions again over the newest state, each as `change` makes it, and compares.
+    /// Asks recorded questions again over the newest state, each as changed by `change`, and compares.
     ///
     /// A vector that came with a question is used while the store is in the space that it is of; else the store's
-    /// embedder makes one, where there is any. A question that cannot be asked any more is told as such.
+    /// embedder computes one, where there is any. A question that cannot be asked any more is reported as failed.
     ///
     /// # Errors
     /// What `change` returns; [`Error::Interrupted`] when `progress` says so.
@@ -238,7 +238,7 @@ impl Database {
 }
 
 impl DatabaseSnapshot {
-    /// A recorded answer; `None` when there is none of this id, or it was forgotten.
+    /// A recorded answer; `None` when there is none of this id, or it was deleted.
     pub fn record(&self, id: ResponseId) -> Result<Option<Retrieval>, Error> {
         let record = self.rows().retrieval(id)?;
         Ok(record
@@ -320,7 +320,7 @@ impl RetrievedHit {
     }
 }
 
-/// What is kept of an answer, but for its space.
+/// The record of an answer, without its space.
 fn build_record(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRecord, Error> {
     let wrong = |why: serde_json::Error| Error::Query(QueryError::Option(why.to_string()));
     let mut options = serde_json::to_value(request).map_err(wrong)?;
@@ -355,7 +355,7 @@ fn build_record(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRec
     })
 }
 
-/// What became of a recorded answer.
+/// Compares a recorded answer with the answer now.
 fn compare_answers(
     view: &DatabaseSnapshot,
     record: &Retrieval,

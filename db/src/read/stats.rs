@@ -1,4 +1,6 @@
-//! What is in a database, in figures.
+//! Statistics of a database, and a recount of them from its rows.
+//!
+//! Start reading at [`Database::stats`].
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +17,7 @@ use crate::database::handle::Database;
 use crate::error::Error;
 use crate::statements::contributions;
 
-/// Figures of one committed state.
+/// Statistics of one committed state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stats {
     /// Counts commits.
@@ -24,9 +26,9 @@ pub struct Stats {
     pub documents: u64,
     /// Chunks.
     pub chunks: u64,
-    /// Concepts that some document speaks of.
+    /// Concepts with a contribution.
     pub concepts: u64,
-    /// Relations that some document states.
+    /// Relations with a contribution.
     pub relations: u64,
     /// Learning items.
     pub items: u64,
@@ -55,8 +57,8 @@ pub struct Stats {
     /// Why segments that were damaged could not all be built again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebuild_error: Option<String>,
-    /// What is derived from the whole store, was damaged, and is to be built anew: `projection`, `analysis`. Searches go
-    /// without it.
+    /// What is derived from the whole store, was damaged, and is to be built anew: `projection`, `analysis`. Searches
+    /// go without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<&'static str>,
     /// Chunks that have a vector in that space, those that are deleted and wait for a merge among them.
@@ -69,7 +71,7 @@ pub struct Stats {
     pub pending_space: Option<PendingStats>,
 }
 
-/// How far a switch of the vector space has come.
+/// Progress of a switch of the vector space.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingStats {
     /// Name and version of the model.
@@ -80,7 +82,7 @@ pub struct PendingStats {
     pub segments_built: usize,
 }
 
-/// Figures of a vector space.
+/// Statistics of a vector space.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SpaceStats {
     /// Counts spaces.
@@ -91,7 +93,7 @@ pub struct SpaceStats {
     pub dim: u32,
     /// Passages that it was fitted on.
     pub fitted_chunks: u64,
-    /// The vector arm's share beside text, where calibration measured one.
+    /// The weight of vectors beside text, where calibration measured one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_share: Option<f32>,
     /// Known-item questions that calibration asked.
@@ -134,7 +136,7 @@ pub struct Recount {
 }
 
 impl Recount {
-    /// What `stats` says otherwise, in words; empty when all agrees.
+    /// Where `stats` has another number, in words; empty when all agree.
     pub fn differences(&self, stats: &Stats) -> Vec<String> {
         let pairs = [
             ("documents", stats.documents, self.documents),
@@ -153,13 +155,15 @@ impl Recount {
             .iter()
             .filter(|(_, reported, counted)| reported != counted);
         differ
-            .map(|(what, reported, counted)| format!("{what}: {reported} said, {counted} there"))
+            .map(|(what, reported, counted)| {
+                format!("{what}: {reported} recorded, {counted} counted")
+            })
             .collect()
     }
 }
 
 impl Database {
-    /// Figures of the newest committed state. Costs nothing that grows with the store.
+    /// Statistics of the newest committed state. Costs nothing that grows with the store.
     pub fn stats(&self) -> Stats {
         let view = self.snapshot();
         let snapshot = view.snapshot();
@@ -187,7 +191,7 @@ impl Database {
             missing_chunks: snapshot.missing_chunks(),
             segment_bytes: saturating_sum(parts.iter().map(|part| part.len)),
             segment_file_bytes: saturating_sum(in_files.map(|part| part.len)),
-            // A file whose length cannot be told is told by whatever reads it next.
+            // A file whose length cannot be read is reported by whatever reads it next.
             database_bytes: self.inner().store.database_bytes().unwrap_or_default(),
             old_views: old_views.count,
             oldest_view_ms: old_views.oldest.map(|age| age.as_millis() as u64),
@@ -219,7 +223,7 @@ impl Database {
         }
     }
 
-    /// What takes room in the newest committed state, by kind. Costs a pass over the pages of all tables.
+    /// The bytes of the newest committed state, by kind. Costs a pass over the pages of all tables.
     pub fn usage(&self) -> Result<Usage, Error> {
         Ok(self.snapshot().snapshot().usage()?)
     }
@@ -252,7 +256,7 @@ impl Database {
     }
 }
 
-/// A sum of lengths that a manifest lists: of a damaged one it need not fit.
+/// A sum of lengths that a manifest lists; that of a damaged one may overflow.
 fn saturating_sum(lens: impl Iterator<Item = u64>) -> u64 {
     lens.fold(0, u64::saturating_add)
 }

@@ -1,6 +1,6 @@
-//! Asking who cites whom: the citation network of a view.
+//! The citation network of a snapshot: who cites whom.
 //!
-//! Which chunks cite which works is read from the segments; what is told of them from rows.
+//! Which chunks cite which works is read from the segments, their details from rows.
 //!
 //! Start reading at [`DatabaseSnapshot::citations_of`].
 
@@ -54,7 +54,7 @@ pub struct Work {
 pub struct WorkCitation {
     /// The citing chunk.
     pub chunk: String,
-    /// Where it stands, for a reader.
+    /// Its location, for a reader.
     pub label: String,
     /// The citation as it is written.
     pub text: String,
@@ -64,7 +64,7 @@ pub struct WorkCitation {
     pub intent: Intent,
     /// Whether the chunk makes a claim about the work.
     pub claim: bool,
-    /// How sure it is that this work is meant, in 0..=1.
+    /// The confidence that this work is meant, in 0..=1.
     pub confidence: f32,
     /// Milliseconds since 1970 when it was stored first.
     pub created_at_ms: u64,
@@ -81,15 +81,15 @@ pub struct Claim {
     pub about: String,
     /// Whether that is stored.
     pub is_stored: bool,
-    /// What it says of it.
+    /// What the claim is for.
     pub intent: Intent,
-    /// How sure that is, in 0..=1.
+    /// The confidence of that, in 0..=1.
     pub confidence: f32,
     /// Milliseconds since 1970 when it was stored first.
     pub created_at_ms: u64,
 }
 
-/// Who cites whom, of a view. Rows may be seen through something that watches how many are read.
+/// Who cites whom in a snapshot. Its rows may be wrapped, to count how many are read.
 #[derive(Clone, Copy)]
 pub struct CitationNetwork<'v> {
     view: &'v DatabaseSnapshot,
@@ -97,7 +97,7 @@ pub struct CitationNetwork<'v> {
 }
 
 impl DatabaseSnapshot {
-    /// Who cites whom, as `rows` tell it: those of this view, seen through something that watches.
+    /// Who cites whom. `rows`: those of this snapshot, or a wrapper of them.
     pub fn citation_network<'v>(&'v self, rows: &'v dyn Rows) -> CitationNetwork<'v> {
         CitationNetwork { view: self, rows }
     }
@@ -351,7 +351,7 @@ impl CitationNetwork<'_> {
         record.map(|record| self.build_work(id, record)).transpose()
     }
 
-    /// A work in names. What its document says of itself counts more than what others say.
+    /// A work with names. The fields of its own document take precedence over those of references.
     fn build_work(&self, id: WorkId, record: WorkRecord) -> Result<Work, StoreError> {
         let document = record.document.map(DocumentId);
         let stored = document

@@ -11,7 +11,7 @@ use loci_storage::{DocumentKey, LocalOrdinal};
 /// Pages of one chunk that a filter sees at most.
 const PAGES_MAX: u32 = 1000;
 
-/// A chunk's place among the children of its parent.
+/// A chunk's position among the children of its parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiblingPosition {
     /// The number in the parent's key.
@@ -20,7 +20,7 @@ pub(crate) struct SiblingPosition {
     pub(crate) index: u32,
 }
 
-/// The places of a document's chunks, which stand in pre-order. Chunks without a parent count
+/// The positions of a document's chunks, which are in pre-order. Chunks without a parent count
 /// among themselves.
 pub(crate) fn sibling_positions(chunks: &[ChunkRecord]) -> Vec<SiblingPosition> {
     let mut children = vec![0u32; chunks.len()];

@@ -13,7 +13,7 @@ use loci_storage::segment::{DocumentRun, Layer, Section};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::{LocalOrdinal, StoreError};
 
-/// The segments that a new one takes the place of: their text and the vectors of the built-in embedder are
+/// The segments that a new one replaces: their text and the vectors of the built-in embedder are
 /// copied.
 pub(crate) struct MergeSources<'a> {
     weights: FieldWeights,
@@ -46,7 +46,7 @@ impl<'a> SourceDocument<'a> {
 
 impl<'a> MergeSources<'a> {
     /// What can be copied of `old` into a segment of their live documents, in the order of ids. `None` where
-    /// some text or vector would be another: with other field weights, damaged, or not embedded.
+    /// some text or vector would differ: with other field weights, damaged, or not embedded.
     pub(crate) fn new(
         view: &'a ReadView,
         copies_vectors: bool,

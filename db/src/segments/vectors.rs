@@ -50,7 +50,7 @@ pub(crate) struct VectorWriter<'a> {
     pub(crate) source: VectorSource,
     layers: [FlatBuilder; 2],
     graph_source: Option<GraphSource<'a>>,
-    /// Set by whoever gives up.
+    /// Set to cancel the work.
     stop: Option<&'a AtomicBool>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> GraphSource<'a> {
         }
     }
 
-    /// Notes that chunk `at` of a document got its vector as the last of `builder`.
+    /// Records that chunk `at` of a document got its vector as the last of `builder`.
     fn record_position(
         &mut self,
         document: DocumentId,
@@ -116,7 +116,7 @@ impl<'a> VectorWriter<'a> {
         })
     }
 
-    /// Begins the graphs with those of `graph_source`, and gives up where `stop` is set.
+    /// Begins the graphs with those of `graph_source`, and stops where `stop` is set.
     pub(crate) fn set_merge(
         &mut self,
         graph_source: Option<GraphSource<'a>>,
@@ -126,7 +126,7 @@ impl<'a> VectorWriter<'a> {
         self.stop = Some(stop);
     }
 
-    /// Takes a chunk; one that has no vector (no known term, no row) is passed over.
+    /// Adds a chunk; one that has no vector (no known term, no row) is skipped.
     pub(crate) fn push(
         &mut self,
         rows: &dyn Rows,
@@ -139,30 +139,28 @@ impl<'a> VectorWriter<'a> {
             Some(projector) => projector.embed_terms(terms),
             None => rows.vector(self.source.space, chunk.content_hash)?,
         };
-        match vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) {
-            Some(vector) => self.layers[layer as usize]
-                .push(local, &vector)
-                .map_err(StoreError::index),
-            None => Ok(()),
-        }
+        let Some(vector) = vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) else {
+            return Ok(());
+        };
+        let pushed = self.layers[layer as usize].push(local, &vector);
+        pushed.map_err(StoreError::index)
     }
 
-    /// Takes the vector that a chunk has in the segment that is replaced, if it has one.
+    /// Copies the vector that a chunk has in the segment that is replaced, if it has one.
     pub(crate) fn copy(
         &mut self,
         local: LocalOrdinal,
         layer: Layer,
         vector: Option<Cow<'_, [f32]>>,
     ) -> Result<(), StoreError> {
-        match vector {
-            Some(vector) => self.layers[layer as usize]
-                .push_prepared(local, &vector)
-                .map_err(StoreError::index),
-            None => Ok(()),
-        }
+        let Some(vector) = vector else {
+            return Ok(());
+        };
+        let pushed = self.layers[layer as usize].push_prepared(local, &vector);
+        pushed.map_err(StoreError::index)
     }
 
-    /// Notes that the chunk that was pushed last, `place` of a document, may have been in the donor.
+    /// Records the position of the chunk that was pushed last, `place` of a document, in the graph source.
     pub(crate) fn record_in_graph_source(
         &mut self,
         document: DocumentId,
@@ -199,7 +197,7 @@ impl<'a> VectorWriter<'a> {
         Ok(part)
     }
 }
-/// The graph over `vectors`, where they are many enough.
+/// The graph over `vectors`, where there are enough of them.
 fn build_graph(
     vectors: &FlatBuilder,
     before: Option<(&VectorReader<Section>, &[u32])>,

@@ -1,7 +1,7 @@
 //! Writing a segment's indexes from its documents: text, facets, names, mentions, relations, citations, vectors.
 //!
-//! Invariant: the bytes follow from rows and the projection of the active space, so a segment that is built again is the
-//! same; only a vector graph may begin with that of a segment that is merged.
+//! Invariant: the bytes follow from rows and the projection of the active space, so a segment that is built again is
+//! the same; only a vector graph may begin with that of a segment that is merged.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -24,11 +24,11 @@ use crate::segments::vectors::{GraphSource, VectorSource, VectorWriter};
 use crate::statements::citations::DocumentCitations;
 use crate::statements::contributions::DocumentContributions;
 
-/// Analyzers that remember the words of segments before.
+/// Analyzers with warm caches of words.
 #[derive(Default)]
 pub(crate) struct AnalyzerPool(Mutex<Vec<Analyzer>>);
 
-/// An analyzer that goes back to where it was taken from.
+/// An analyzer that returns to its pool.
 struct AnalyzerGuard<'a> {
     pool: &'a AnalyzerPool,
     analyzer: Option<Analyzer>,
@@ -90,8 +90,8 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Copies text and vectors from `replaced`, and begins the graphs over vectors with those of `donor`.
-    /// Gives up where `stop` is set.
+    /// Copies text and vectors from `merge_sources`, and begins the graphs over vectors with those of
+    /// `graph_source`. Stops where `stop` is set.
     pub(crate) fn with_merge_sources(
         mut self,
         merge_sources: Option<MergeSources<'a>>,
@@ -167,7 +167,7 @@ impl<'a> SegmentWriter<'a> {
             );
         }
         for (&id, contribution) in &contribution.concepts {
-            // A name that nothing here makes visible would hide what else is called that.
+            // A name without mentions or relations here would hide another concept of that name.
             if !contribution.mentions.is_empty() || ends.contains(&id) {
                 self.push_name(rows, id)?;
             }

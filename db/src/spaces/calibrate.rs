@@ -1,10 +1,10 @@
 //! How much vectors count beside text in this store, measured on its own passages.
 //!
-//! One sentence of some hundred passages is hidden and asked with. Text and vectors are searched as
+//! One sentence of some hundred passages is hidden and used as a question. Text and vectors are searched as
 //! they always are, but for the passage that was asked about, whose scores are those that it has
 //! without the sentence. A space of the built-in embedder that answers is fitted for this alone, on
 //! passages with their sentences hidden: one that had seen them would remember which passage a word
-//! came from. A model from outside learns nothing here, so it answers itself.
+//! came from. An external model learns nothing here, so it answers itself.
 //!
 //! Start reading at [`calibrate`]; `loci_query::calibrate` has the choice itself.
 
@@ -169,7 +169,7 @@ fn embed_external(
     Ok((vectors, question_vectors.into_iter().map(Some).collect()))
 }
 
-/// The arms' share in a space of a model from outside.
+/// The weight of vectors in the space of an external model, measured.
 pub(crate) fn calibrate_external(
     view: &DatabaseSnapshot,
     space: SpaceId,
@@ -189,7 +189,7 @@ pub(crate) fn calibrate_external(
     })
 }
 
-/// What a calibration found, as the space keeps it. In a store too small to measure anything
+/// The result of a calibration, as the space records it. In a store too small to measure anything
 /// vectors count only where text finds nothing.
 pub(crate) fn calibrated_record(calibration: Option<Calibration>) -> SpaceRecord {
     let Some(calibration) = calibration else {
@@ -231,8 +231,8 @@ pub(crate) fn update_space_record(
     Ok(())
 }
 
-/// The share in proportion to the evidence: a store that has passages for a quarter of the wanted
-/// questions gets a quarter of the share that they chose. With some dozen questions the choice
+/// The weight in proportion to the evidence: a store that has passages for a quarter of the intended
+/// questions gets a quarter of the weight that they give. With some dozen questions the choice
 /// moves by half with the editing of one document.
 fn scale_by_evidence(found: Calibration, question_count_max: usize) -> Calibration {
     let evidence = found.questions as f32 / question_count_max.max(1) as f32;

@@ -49,7 +49,7 @@ pub(crate) fn use_provided_vectors(inner: &Inner, model: &str, dim: usize) -> Re
     })
 }
 
-/// Sets which embedder the store uses; a space of another one is given up.
+/// Sets which embedder the store uses; a space of another one is abandoned.
 pub(crate) fn set_embedder(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error> {
     let view = inner.store.latest_snapshot();
     let settings = settings::read(view.rows())?;

@@ -1,4 +1,4 @@
-//! The terms of every passage that is embedded, read once and kept as numbers.
+//! The terms of every passage that is embedded, read once and stored as numbers.
 //!
 //! Memory: 4 bytes a term of a passage, and the distinct terms once.
 

@@ -10,10 +10,10 @@ use crate::settings::{self, EmbedderChoice};
 use crate::spaces::corpus::Corpus;
 use crate::state::snapshot::DatabaseSnapshot;
 
-/// Passages below which a fit teaches nothing.
+/// Passages below which nothing is fitted.
 const FIT_CHUNKS_MIN: u64 = 8;
 
-/// Whether the built-in embedder is wanted and was not fitted, or on less than half of what is there.
+/// Whether the built-in embedder is configured and was not fitted, or on less than half of the chunks.
 pub(crate) fn needs_fit(view: &DatabaseSnapshot) -> Result<bool, Error> {
     let settings = settings::read(view.rows())?;
     let chunks = view.snapshot().manifest().chunk_count;

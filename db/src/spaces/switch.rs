@@ -31,7 +31,7 @@ use crate::spaces::vectors::{
 };
 use crate::state::inner::Inner;
 
-/// Chunks of segments that came too late to be built ahead, which the switching commit may build in
+/// Chunks of segments that were written too late to be built ahead, which the switching commit may build in
 /// the first round; in each later one twice as many.
 const LATE_CHUNKS_MAX: u64 = 2048;
 /// Rounds before that commit may have texts embedded by an external model, for which writers wait.
@@ -98,7 +98,7 @@ pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) ->
     };
     for round in 0.. {
         progress::report(progress, "switching", round.into(), round.into())?;
-        // A merge drops what was built of its segments, so late rounds let none begin.
+        // A merge drops the pending vectors of its segments, so late rounds let none begin.
         let _turn = (round >= ROUNDS_AHEAD).then(|| inner.merge_lock.lock());
         let mut view = inner.store.latest_snapshot();
         let segments: Vec<SegmentId> = view.snapshot().segments().iter().map(|s| s.id).collect();
@@ -218,7 +218,7 @@ fn prepare_space(
     })
 }
 
-/// Switches, and builds what came since the segments were built; `false` when that is too much to do
+/// Switches, and builds the vectors of segments that were written since; `false` when that is too much to do
 /// while writers wait.
 fn try_switch(
     inner: &Inner,
@@ -237,7 +237,7 @@ fn try_switch(
     let folder = target.folder().map(str::to_owned);
     inner.edit(move |staging| {
         if staging.manifest().pending_space != Some(source.space.0) {
-            let why = "the space that was being built was given up; start the switch anew";
+            let why = "the pending space was abandoned; start the switch again";
             return Err(StoreError::Invalid(why.into()));
         }
         let lacking = staging.segments().iter();
@@ -264,7 +264,7 @@ fn try_switch(
     })
 }
 
-/// Embeds the texts of segments that came last; `false` when they are too many.
+/// Embeds the texts of segments that were written last; `false` when they are too many.
 fn embed_late(
     staging: &mut Staging<'_>,
     lacking: &[OpenSegment],

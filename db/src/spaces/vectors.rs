@@ -45,7 +45,7 @@ pub(crate) fn embed_rows<'v>(
     store_vectors(inner, space, external, &mut batch)
 }
 
-/// What is to be embedded of a document and has no vector in `space`, by content.
+/// The texts of a document that are to be embedded and have no vector in `space`, by content.
 pub(crate) fn texts_to_embed(
     rows: &dyn Rows,
     id: DocumentId,

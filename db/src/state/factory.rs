@@ -25,9 +25,9 @@ pub(crate) struct SnapshotFactory {
     /// External models that spaces may belong to.
     pub(crate) models: ModelRegistry,
     analyzers: AnalyzerPool,
-    /// Segments that were checked while the store is being opened: the first view takes them over.
+    /// Segments that were checked while the store is being opened: the first snapshot uses them.
     checked: Mutex<Vec<CheckedSegment>>,
-    /// Whether there was a view.
+    /// Whether there was a snapshot.
     is_open: AtomicBool,
 }
 
@@ -89,8 +89,8 @@ impl SnapshotFactory {
         SegmentWriter::new(vector_source(view), weights, &self.analyzers)
     }
 
-    /// A builder whose segment takes the place of `replaced`, and of `donor` among them; it gives up where
-    /// `stop` is set.
+    /// A builder whose segment copies from `merge_sources` and `graph_source`, the segments that it replaces; it
+    /// stops where `stop` is set.
     pub(crate) fn merge_builder<'v>(
         &'v self,
         view: &'v DatabaseSnapshot,

@@ -1,6 +1,6 @@
 //! What all threads of an open database share: the store, the searcher, locks, and errors of the background.
 //!
-//! Whoever holds `switch_lock` may take `merge_lock`, never the other way round; `rebuild_lock` is taken alone.
+//! A thread that holds `switch_lock` may take `merge_lock`, never the other way round; `rebuild_lock` is taken alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use loci_query::Searcher;
 use loci_storage::segment::PartError;
 use loci_storage::staging::{ManifestEdit, Staging};
 use loci_storage::{Durability, Store, StoreError};
+use parking_lot::Mutex;
 
 use crate::error::Error;
 use crate::state::factory::SnapshotFactory;
@@ -19,22 +20,22 @@ use crate::state::snapshot::DatabaseSnapshot;
 pub(crate) struct Inner {
     pub(crate) store: Store<SnapshotFactory>,
     pub(crate) searcher: Searcher,
-    /// What writes answers.
+    /// Writes answers in words.
     pub(crate) generator: Option<Arc<dyn Generator>>,
-    /// Held by whoever merges segments, so that one merge runs at a time.
-    pub(crate) merge_lock: parking_lot::Mutex<()>,
-    /// Held by whoever changes the vector space.
-    pub(crate) switch_lock: parking_lot::Mutex<()>,
-    /// Held by whoever builds again what was damaged.
-    pub(crate) rebuild_lock: parking_lot::Mutex<()>,
-    /// Whether the database is being closed: work in the background gives up.
+    /// Held while segments are merged, so that one merge runs at a time.
+    pub(crate) merge_lock: Mutex<()>,
+    /// Held while the vector space changes.
+    pub(crate) switch_lock: Mutex<()>,
+    /// Held while damaged parts are rebuilt.
+    pub(crate) rebuild_lock: Mutex<()>,
+    /// Whether the database is being closed: work in the background stops.
     pub(crate) stop: AtomicBool,
     /// Texts that external models embedded.
     pub(crate) embedded_texts: AtomicU64,
     /// Why the last merge in the background failed.
-    pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
-    /// Why what was damaged could not all be built again.
-    pub(crate) rebuild_error: parking_lot::Mutex<Option<String>>,
+    pub(crate) merge_error: Mutex<Option<String>>,
+    /// Why not all damaged parts could be rebuilt.
+    pub(crate) rebuild_error: Mutex<Option<String>>,
 }
 
 /// Notices that files of a store lose pages while they are read.
@@ -44,8 +45,27 @@ pub struct PageWatch {
 }
 
 impl Inner {
-    /// What `read` returns of `view`; an error when pages of the view's files vanished before it returned, as it may have
-    /// read zeros that nobody wrote.
+    pub(crate) fn new(
+        store: Store<SnapshotFactory>,
+        searcher: Searcher,
+        generator: Option<Arc<dyn Generator>>,
+    ) -> Inner {
+        Inner {
+            store,
+            searcher,
+            generator,
+            merge_lock: Mutex::default(),
+            switch_lock: Mutex::default(),
+            rebuild_lock: Mutex::default(),
+            stop: AtomicBool::new(false),
+            embedded_texts: AtomicU64::new(0),
+            merge_error: Mutex::default(),
+            rebuild_error: Mutex::default(),
+        }
+    }
+
+    /// What `read` returns of `view`; an error when pages of the view's files vanished before it returned, as it may
+    /// have read zeros that nobody wrote.
     pub(crate) fn with_page_check<R>(
         &self,
         view: &DatabaseSnapshot,
@@ -104,7 +124,7 @@ impl Inner {
     }
 }
 
-/// The error for a file that lost pages, which may have been given up already.
+/// The error for a file that lost pages, which may have been removed already.
 fn lost_pages() -> Error {
     let name = "of a segment".to_owned();
     let source = PartError::LostPages;

@@ -57,12 +57,12 @@ impl DatabaseSnapshot {
         }
     }
 
-    /// Whether there is something that makes vectors of texts.
+    /// Whether the space has an embedder.
     pub(crate) fn can_embed(&self) -> bool {
         self.projector.is_some() || self.external_model.is_some()
     }
 
-    /// The vector of a text in the active space; `None` where nothing makes one, or no word of it is known.
+    /// The vector of a text in the active space; `None` where there is no embedder, or no word of it is known.
     pub fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
         match (&self.projector, &self.external_model) {
             (Some(projector), _) => Ok(projector.embed(text, self.read_view.languages())),

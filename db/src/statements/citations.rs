@@ -1,14 +1,13 @@
 //! References, citations and claims of documents, and the works that they are about.
 //!
-//! A *work* is what references to one thing have in common: it is there for as long as some document refers to it,
-//! whether its own document is stored (then it is resolved to it) or not (then it is a stub). References are of one
-//! work when they have the same document key, the same DOI, or the same title without another DOI or year; also when
-//! another reference, or a stored document, has what tells both. Works that were found to be one stay so until a
-//! reference is taken away.
+//! A *work* groups the references to one publication. It exists as long as some document refers to it, and is resolved
+//! to its own document where that is stored; otherwise it is a stub. References belong to one work when they have the
+//! same document key, the same DOI, or the same title without another DOI or year, or when another reference or a
+//! stored document has the identities of both. Merged works stay merged until a reference is removed.
 //!
-//! Always true after each call, in the same transaction: a work's fields are those of the references to it; it is
+//! Invariant after each call, in the same transaction: a work's fields are those of the references to it; it is
 //! resolved to the first stored document that has one of its identities, in the order key, DOI, title; a work without
-//! references is gone.
+//! references is deleted.
 //!
 //! Start reading at [`replace`].
 
@@ -27,9 +26,9 @@ use crate::clock::now_ms;
 use crate::statements::prefix::{documents_after, ids_after};
 use loci_types::document::{NewCitation, NewClaim, NewReference};
 
-/// Bytes of an identity; of a longer one its hash is taken.
+/// Bytes of an identity; a longer one is hashed.
 const IDENTITY_LEN_MAX: usize = 400;
-/// A title with less than this many words and characters says too little to tell a work by.
+/// A title with fewer words and characters than these does not identify a work.
 const TITLE_WORDS_MIN: usize = 3;
 const TITLE_CHARS_MIN: usize = 15;
 /// Years that two statements about one work may differ by: print follows preprint.
@@ -44,10 +43,10 @@ pub(crate) struct DocumentCitations {
 }
 
 impl DocumentCitations {
-    /// Checks what the caller hands over.
+    /// Checks what the caller provides.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] for a chunk or reference that is not there, or a confidence that is no share.
+    /// [`StoreError::Invalid`] for a chunk or reference that is not there, or a confidence outside of 0..=1.
     pub(crate) fn new(
         references: Vec<NewReference>,
         citations: Vec<NewCitation>,
@@ -99,7 +98,7 @@ impl DocumentCitations {
         Ok(cited)
     }
 
-    /// What the rows say.
+    /// Those that the rows hold.
     pub(crate) fn load(
         rows: &dyn Rows,
         document: DocumentId,
@@ -111,7 +110,7 @@ impl DocumentCitations {
         })
     }
 
-    /// How often each chunk cites, with what is below it. `parents`: of the chunks, in pre-order.
+    /// How many citations each chunk has, with its descendants. `parents`: of the chunks, in pre-order.
     pub(crate) fn citation_counts(&self, parents: &[Option<u32>]) -> Vec<u32> {
         let mut counts = vec![0u32; parents.len()];
         for citation in &self.citations {
@@ -121,7 +120,7 @@ impl DocumentCitations {
                     break;
                 };
                 *count += 1;
-                // A parent stands before its children, so this ends.
+                // A parent precedes its children, so this ends.
                 at = parents[chunk as usize].filter(|&parent| parent < chunk);
             }
         }
@@ -142,7 +141,7 @@ impl DocumentCitations {
             })
     }
 
-    /// Gives what was there before the time that it had then, and the rest `now`.
+    /// Gives citations and claims that were there before their old time, and the others `now`.
     fn preserve_timestamps(&mut self, before: &DocumentCitations, now: u64) {
         let citation = |of: &DocumentCitations, at: &CitationRecord| {
             let reference = of.references.get(at.reference as usize);
@@ -191,7 +190,7 @@ fn check_bounds(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(
     }
 }
 
-/// Replaces what `document` cites and claims by what it does now.
+/// Replaces the references, citations and claims of `document`.
 ///
 /// Costs, for each reference that changed, a row for each reference to its work.
 pub(crate) fn replace(
@@ -226,8 +225,8 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// Replaces the references of a document; those that did not change stay with their works. A work is made where there
-/// is none, two become one where a reference is of both, and one is gone with its last reference.
+/// Replaces the references of a document; those that did not change keep their works. A reference without a work
+/// creates one, a reference to several works merges them, and a work is deleted with its last reference.
 fn replace_references(
     staging: &mut Staging<'_>,
     document: DocumentId,
@@ -280,7 +279,7 @@ fn replace_references(
     Ok(())
 }
 
-/// The works that a reference may be of, by what it says, ascending.
+/// The works that a reference may belong to, ascending.
 fn matching_works(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Vec<WorkId>, StoreError> {
     let mut found = BTreeSet::new();
     for identity in &reference_identities(reference) {
@@ -309,19 +308,19 @@ pub(crate) fn works_with_identity(
     })
 }
 
-/// Whether an identity alone tells a work.
+/// Whether an identity alone identifies a work.
 fn is_unique_identity(identity: &str) -> bool {
     identity.starts_with("k:") || identity.starts_with("d:")
 }
 
-/// Whether what else is said with a title may be said of `work`.
+/// Whether a DOI and a year beside the same title agree with `work`.
 fn is_compatible(work: &WorkRecord, doi: Option<&str>, year: Option<i32>) -> bool {
     let dois = work.doi.as_deref().zip(doi.map(normalise_doi));
     let years = work.year.zip(year);
     dois.is_none_or(|(a, b)| a == b) && years.is_none_or(|(a, b)| a.abs_diff(b) <= YEARS_APART_MAX)
 }
 
-/// Has the references of one work be of another, and the documents that cite it indexed again.
+/// Moves the references of one work to another, and indexes the documents that cite it again.
 fn merge_works(staging: &mut Staging<'_>, from: WorkId, to: WorkId) -> Result<(), StoreError> {
     let mut documents = BTreeSet::new();
     for (document, number) in references_of(staging.rows(), from)? {
@@ -354,7 +353,7 @@ fn references_of(rows: &dyn Rows, work: WorkId) -> Result<Vec<(DocumentId, u32)>
     })
 }
 
-/// Adds what a reference says, where nothing was said before.
+/// Adds the fields of a reference that the work lacks.
 fn merge_reference(record: &mut WorkRecord, reference: &ReferenceRecord) {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     record.title = record.title.take().or_else(|| given(&reference.title));
@@ -378,7 +377,7 @@ fn merge_reference(record: &mut WorkRecord, reference: &ReferenceRecord) {
     record.reference_count += 1;
 }
 
-/// Makes the record of a work from the references to it, and resolves it; without any it is gone.
+/// Computes the record of a work from the references to it, and resolves it; without any it is deleted.
 fn update_work(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
     let key = keys::work(work);
     let old = staging.rows().work(work)?.unwrap_or_default();
@@ -451,8 +450,8 @@ fn find_work_document(
     Ok(None)
 }
 
-/// Notes what a stored document can be told by, in the place of what `before` could, and resolves the works that this
-/// concerns; those that it shows to be one become one. `None`: it is not stored.
+/// Replaces the identities of a stored document, and resolves and merges the works that have them. `None`: the document
+/// is not stored.
 pub(crate) fn update_document_identities(
     staging: &mut Staging<'_>,
     id: DocumentId,
@@ -491,7 +490,7 @@ pub(crate) fn update_document_identities(
     merge_document_works(staging, id)
 }
 
-/// Makes the works that are one document one.
+/// Merges the works that are resolved to one document.
 fn merge_document_works(staging: &mut Staging<'_>, document: DocumentId) -> Result<(), StoreError> {
     let works = staging.rows().works_of(document)?;
     if let Some((&first, others)) = works.split_first() {
@@ -508,8 +507,8 @@ fn document_identities(record: &DocumentRecord) -> Result<Vec<String>, StoreErro
     Ok(identities_from(Some(&key.to_string()), doi, title).collect())
 }
 
-/// What a reference can be told by, strongest first; all that it says, where that is no key, DOI or title. One that
-/// says too little is of a work of its own.
+/// The identities of a reference, strongest first; where it has no key, DOI or title, all of its text. A reference
+/// without any gets a work of its own.
 fn reference_identities(reference: &ReferenceRecord) -> Vec<String> {
     let (key, doi) = (reference.key.as_deref(), reference.doi.as_deref());
     let mut found: Vec<String> = identities_from(key, doi, reference.title.as_deref()).collect();
@@ -524,12 +523,12 @@ fn reference_identities(reference: &ReferenceRecord) -> Vec<String> {
     found
 }
 
-/// Whether a normalised text is long enough to tell a work by.
+/// Whether a normalised text is long enough to identify a work.
 fn is_distinctive(text: &str) -> bool {
     text.split(' ').count() >= TITLE_WORDS_MIN || text.chars().count() >= TITLE_CHARS_MIN
 }
 
-/// What a thing can be told by, strongest first: its document's key, its DOI, its title.
+/// Identities, strongest first: of a document's key, a DOI, a title.
 pub(crate) fn identities_from(
     key: Option<&str>,
     doi: Option<&str>,

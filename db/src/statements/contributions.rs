@@ -1,8 +1,10 @@
-//! What a document says of concepts and relations, kept as rows, and the records merged from them.
+//! What documents state of concepts and relations, as rows, and the records merged from them.
 //!
-//! Always true after each call, in the same transaction: a concept's or relation's record is what
-//! [`loci_graph::merge`] makes of what counts as said of it ([`Said::counted`]), and the manifest counts those
-//! of which something is said.
+//! Invariant after each call, in the same transaction: a concept's or relation's record is what [`loci_graph::merge`]
+//! computes from the contributions that count for it ([`DocumentContributions::with_concept_edits`]), and the manifest
+//! counts the concepts and relations that have any.
+//!
+//! Start reading at [`replace`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,7 +21,7 @@ use loci_storage::{ConceptId, DocumentId, Rows, Staging, StoreError, Table};
 use crate::statements::prefix::documents_after;
 use loci_types::document::{NewConcept, NewRelation};
 
-/// What one document says, by concept and by key of relation.
+/// What one document states, by concept and by key of relation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DocumentContributions {
     pub(crate) concepts: BTreeMap<ConceptId, ConceptContribution>,
@@ -29,7 +31,7 @@ pub(crate) struct DocumentContributions {
 const MICRO: f64 = 1e6;
 
 impl DocumentContributions {
-    /// Normalises and merges what the caller hands over, giving out ids for new names. Names that
+    /// Normalises and merges what the caller provides, with ids for new names. Names that
     /// normalise to nothing are left out, and relations from or to them.
     pub(crate) fn new(
         staging: &mut Staging<'_>,
@@ -141,7 +143,7 @@ impl DocumentContributions {
         Ok(Some(id))
     }
 
-    /// What the rows say that `document` says.
+    /// The contributions of `document` among the rows.
     pub(crate) fn load(
         rows: &dyn Rows,
         document: DocumentId,
@@ -152,7 +154,8 @@ impl DocumentContributions {
         })
     }
 
-    /// What it counts as in `document`, where concepts were merged or split by hand.
+    /// The contributions of `document` under the concepts that they count for, where concepts were merged or split by
+    /// hand.
     pub(crate) fn with_concept_edits(
         &self,
         rows: &dyn Rows,
@@ -210,7 +213,7 @@ struct ConceptLookup<'s, 'g> {
 }
 
 impl ConceptLookup<'_, '_> {
-    /// The concept of a name, made where it is new; `None` where nothing is left of the name.
+    /// The concept of a name, created where it is new; `None` where the name normalises to nothing.
     fn find_or_create(&mut self, name: &str) -> Result<Option<ConceptId>, StoreError> {
         if let Some(&known) = self.known.get(name) {
             return Ok(known);
@@ -226,7 +229,7 @@ impl ConceptLookup<'_, '_> {
     }
 }
 
-/// Adds what one document says of a concept under another name.
+/// Adds a document's contribution to the same concept under another name.
 fn merge_contribution(known: &mut ConceptContribution, other: ConceptContribution) {
     let is_first = known.kind.is_empty() || other.kind < known.kind;
     if !other.kind.is_empty() && is_first {
@@ -262,7 +265,7 @@ fn check_chunks(chunks: impl Iterator<Item = u32>, count: u32) -> Result<(), Sto
     }
 }
 
-/// Replaces what `document` said by what it says now; what did not change is not touched.
+/// Replaces the contributions of `document`; those that did not change are not touched.
 pub(crate) fn replace(
     staging: &mut Staging<'_>,
     document: DocumentId,
@@ -298,7 +301,7 @@ pub(crate) fn replace(
     staging.delete_unused_concepts(&gone)
 }
 
-/// Stores what a document says, as it says it.
+/// Stores the contributions of a document, before edits by hand.
 fn write_contributions(
     staging: &mut Staging<'_>,
     document: DocumentId,
@@ -379,7 +382,7 @@ fn withdraw_concept(
     Ok(())
 }
 
-/// The record of a concept from what all documents say, but for one.
+/// The record of a concept from all contributions but those of `excluded`.
 fn recount_concept(
     rows: &dyn Rows,
     id: ConceptId,
@@ -458,7 +461,7 @@ fn put_relation(
     Ok(())
 }
 
-/// The record of a relation from what all documents say, but for one.
+/// The record of a relation from all contributions but those of `excluded`.
 fn recount_relation(
     rows: &dyn Rows,
     key: &Key,
@@ -505,8 +508,8 @@ fn evidence_key(key: &[u8], document: DocumentId) -> Result<Key, StoreError> {
     Ok(keys::relation_document(source, target, kind, document))
 }
 
-/// Moves concepts by `change`, which concerns what documents say of `from`, in `documents` or, where there are none,
-/// in all; merges the records of what it changes anew, and has the documents indexed again.
+/// Applies `change`, which affects contributions to `from` in `documents` or, where these are none, in all; recounts
+/// the records that it affects, and indexes the documents again.
 pub(crate) fn apply_concept_edit<R>(
     staging: &mut Staging<'_>,
     from: ConceptId,
@@ -548,7 +551,7 @@ pub(crate) fn apply_concept_edit<R>(
     Ok(result)
 }
 
-/// What a move changes the records of.
+/// The concepts and relations whose records an edit affects.
 #[derive(Default)]
 struct AffectedRecords {
     concepts: BTreeSet<ConceptId>,
@@ -556,7 +559,7 @@ struct AffectedRecords {
 }
 
 impl AffectedRecords {
-    /// Notes what `from` counts as in these documents, and the relations that they state of it.
+    /// Adds the concepts that `from` counts as in these documents, and its relations there.
     fn collect(
         &mut self,
         rows: &dyn Rows,
@@ -582,7 +585,7 @@ impl AffectedRecords {
     }
 }
 
-/// Counts the concepts and relations that have a contribution: what the manifest must say.
+/// Counts the concepts and relations that have a contribution, as the manifest must.
 pub(crate) fn count_concepts_and_relations(rows: &dyn Rows) -> Result<(u64, u64), StoreError> {
     let mut concepts = BTreeSet::new();
     // Sorted by concept first and document last.

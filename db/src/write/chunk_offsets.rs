@@ -1,6 +1,6 @@
-//! Where in its document a chunk stands whose caller did not say it: where its text is, when it is there once.
+//! Locating chunks in the text of their document, where the caller gave no offsets and the text occurs once.
 //!
-//! Always true: characters that a caller gave stay; those that are found here have exactly the chunk's text; the work is
+//! Invariant: offsets that a caller gave stay; those that are found here have exactly the chunk's text; the work is
 //! bounded, however many chunks there are.
 //!
 //! Start reading at [`locate`].
@@ -10,18 +10,18 @@ use std::ops::Range;
 
 use loci_storage::records::ChunkRecord;
 
-/// Bytes that are compared for one document. What is not found by then has no place.
+/// Bytes that are compared for one document. Chunks that are not found by then get no offsets.
 const COMPARED_BYTES_MAX: usize = 64 << 20;
-/// Bytes at the start of a chunk by which it is looked for in the whole text. Shorter ones are looked for one by one.
+/// Length of the prefixes of chunks that are searched for in one pass; shorter chunks are searched for one by one.
 const PREFIX_LEN: usize = 16;
-/// More places with one start are sorted by this many bytes, so that few of them are compared with a chunk.
+/// More positions with one prefix are sorted by this many bytes, so that few of them are compared with a chunk.
 const UNSORTED_POSITIONS_MAX: usize = 32;
 const SORT_KEY_LEN: usize = 256;
-/// Characters between two marks of an index.
+/// Characters between two checkpoints of an index.
 const CHECKPOINT_CHARS: usize = 1024;
 
-/// Gives each chunk without characters those of `text` that it is made of, where they stand there once: within its
-/// parent, when that has a place.
+/// Sets the offsets of each chunk that has none and whose text occurs in `text` once: within its parent, where that
+/// has offsets.
 pub(crate) fn locate(text: &str, chunks: &mut [ChunkRecord]) {
     let lacks_offsets =
         |chunk: &ChunkRecord| chunk.location.chars == (0, 0) && !chunk.text.is_empty();
@@ -52,7 +52,7 @@ pub(crate) fn locate(text: &str, chunks: &mut [ChunkRecord]) {
     }
 }
 
-/// Where `part` begins in `text`, when it is there once; counts what is looked through off `left`.
+/// Where `part` begins in `text`, when it occurs once; subtracts the bytes that are searched from `left`.
 fn find_unique(text: &str, part: &str, left: &mut usize) -> Option<usize> {
     *left = left.checked_sub(text.len())?;
     let first = text.find(part)?;
@@ -61,13 +61,13 @@ fn find_unique(text: &str, part: &str, left: &mut usize) -> Option<usize> {
     again.is_none().then_some(first)
 }
 
-/// Where the starts of texts stand in a text, all found in one pass.
+/// The positions of prefixes in a text, all found in one pass.
 struct PrefixIndex {
-    /// By the first bytes: the places where a text may begin.
+    /// By prefix: the positions where a chunk may begin.
     positions: HashMap<[u8; PREFIX_LEN], PrefixPositions>,
 }
 
-/// The places of one start: in order of the text, or sorted by the [`SORTED_BY`] bytes there.
+/// The positions of one prefix: in order of the text, or sorted by the [`SORT_KEY_LEN`] bytes there.
 #[derive(Default)]
 struct PrefixPositions {
     positions: Vec<usize>,
@@ -110,14 +110,14 @@ fn bytes_at(text: &str, at: usize, len: usize) -> &[u8] {
 }
 
 impl PrefixIndex {
-    /// Looks for those of `parts` that are not too short.
+    /// Finds the prefixes of those of `parts` that are not too short.
     fn new<'t>(text: &str, parts: impl Iterator<Item = &'t str>, left: &mut usize) -> PrefixIndex {
         let starts = parts.filter_map(prefix);
         let mut positions: HashMap<_, PrefixPositions> = starts
             .map(|start| (start, PrefixPositions::default()))
             .collect();
         if !positions.is_empty() {
-            // Most places are told apart by two bytes, without a look-up.
+            // Two bytes exclude most positions without a look-up.
             let mut pairs = vec![false; 1 << 16];
             positions
                 .keys()
@@ -132,7 +132,7 @@ impl PrefixIndex {
                 let Some(found) = positions.get_mut(start) else {
                     continue;
                 };
-                // Each costs memory; a start that stands everywhere is soon out of what may be compared.
+                // Each costs memory; a prefix that occurs everywhere soon exhausts the limit.
                 let Some(less) = left.checked_sub(PREFIX_LEN) else {
                     break;
                 };
@@ -146,7 +146,7 @@ impl PrefixIndex {
         PrefixIndex { positions }
     }
 
-    /// Where `part` begins in `text`, when it is there once.
+    /// Where `part` begins in `text`, when it occurs once.
     fn find_unique(&self, text: &str, part: &str, left: &mut usize) -> Option<usize> {
         let Some(start) = prefix(part) else {
             return find_unique(text, part, left);
@@ -167,7 +167,7 @@ impl PrefixIndex {
     }
 }
 
-/// By what a text is looked for; `None` for one that is too short.
+/// The prefix that a chunk is searched by; `None` for one that is too short.
 fn prefix(part: &str) -> Option<[u8; PREFIX_LEN]> {
     part.as_bytes().first_chunk().copied()
 }
@@ -179,7 +179,7 @@ fn first_two_bytes(start: &[u8; PREFIX_LEN]) -> usize {
 /// Which character of a text begins at which byte.
 struct CharIndex<'t> {
     text: &'t str,
-    /// Where every [`MARK_CHARS`]th character begins.
+    /// Where every [`CHECKPOINT_CHARS`]th character begins.
     checkpoints: Vec<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! Merging and splitting concepts by hand, and undoing it.
 //!
-//! What documents say stays; what it counts as changes ([`loci_storage::concept_edits`]). Merged records of concepts and
-//! relations, and the segments of the documents concerned, follow in the same commit.
+//! Contributions stay; the concepts that they count for change ([`loci_storage::concept_edits`]). Merged records of
+//! concepts and relations, and the segments of the affected documents, change in the same commit.
 
 use loci_graph::normalise;
 use loci_storage::keys;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::state::snapshot::DatabaseSnapshot;
 use crate::statements::contributions;
 
-/// Has what all documents say of `from` count as said of `into`.
+/// Lets all contributions to `from` count for `into`.
 pub(crate) fn merge(
     staging: &mut Staging<'_>,
     from: &str,
@@ -26,7 +26,7 @@ pub(crate) fn merge(
     record_edit(staging, from, into, Vec::new())
 }
 
-/// Has what `documents` say of `name` count as said of `into`.
+/// Lets the contributions of `documents` to `name` count for `into`.
 pub(crate) fn split(
     staging: &mut Staging<'_>,
     name: &str,
@@ -39,7 +39,7 @@ pub(crate) fn split(
         let found = staging.rows().document_id(key)?;
         let id = found.ok_or_else(|| Error::NotFound(key.to_string()))?;
         if !mentions_concept(staging.rows(), id, from)? {
-            let why = format!("document {key} does not speak of {name:?}");
+            let why = format!("document {key} does not mention {name:?}");
             return Err(StoreError::Invalid(why).into());
         }
         ids.push(id.0);
@@ -47,7 +47,7 @@ pub(crate) fn split(
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {
-        let why = "name the documents that speak of the other concept";
+        let why = "name the documents that mention the other concept";
         return Err(StoreError::Invalid(why.into()).into());
     }
     record_edit(staging, from, into, ids)
@@ -65,7 +65,7 @@ pub(crate) fn undo(staging: &mut Staging<'_>, id: ConceptEditId) -> Result<bool,
     Ok(true)
 }
 
-/// The concept of a name, which some document speaks of.
+/// The concept of a name that has a contribution.
 fn find_mentioned_concept(rows: &dyn Rows, name: &str) -> Result<ConceptId, Error> {
     let unknown = || Error::NotFound(format!("concept {name:?}"));
     let id = rows.concept_id(&normalise(name))?.ok_or_else(unknown)?;
@@ -141,7 +141,7 @@ fn record_edit(
 pub struct ConceptEdit {
     /// What undoes it.
     pub id: u64,
-    /// The concept that documents speak of.
+    /// The concept that documents mention.
     pub from: String,
     /// The concept that it counts as.
     pub into: String,

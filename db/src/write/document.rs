@@ -68,7 +68,7 @@ pub(crate) fn put(
     Ok((id, record_before.is_some()))
 }
 
-/// Counts the citations of each chunk with what is below it.
+/// Sets the number of citations of each chunk, with its descendants.
 pub(crate) fn count_citations(chunks: &mut [ChunkRecord], cited: &DocumentCitations) {
     let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
     for (chunk, count) in chunks.iter_mut().zip(cited.citation_counts(&parents)) {
@@ -76,8 +76,8 @@ pub(crate) fn count_citations(chunks: &mut [ChunkRecord], cited: &DocumentCitati
     }
 }
 
-/// Sets the language of a document, as ISO 639-3: as stated, or else that of its text. What is stated and is
-/// no language goes to the metadata where the text has one.
+/// Sets the language of a document, as ISO 639-3: the declared one, or else that of its text. A declared one that is
+/// unknown goes to the metadata where the text has one.
 fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Error> {
     let declared = rows.record.language.take();
     if let Some(code) = declared.as_deref().and_then(language_code) {
@@ -111,7 +111,7 @@ fn language_sample(rows: &DocumentRows) -> &str {
     text.unwrap_or_default()
 }
 
-/// The key that a document asks for.
+/// The key of a document.
 fn document_key(document: &NewDocument) -> Result<DocumentKey, Error> {
     let record = &document.record;
     Ok(DocumentKey::new(

@@ -1,11 +1,11 @@
-//! Which file a document was read from, so that another file never takes its place unnoticed.
+//! Which file a document was read from, so that another file does not replace it unnoticed.
 //!
 //! An origin is a text that the caller chooses, as a rule the file's canonical path. It is a row beside the document
-//! and no part of its record: answers, filters and segments know nothing of it. A document has one origin or none; two
+//! and no part of its record: answers, filters and segments do not contain it. A document has one origin or none; two
 //! documents may have the same one, under other users, collections or keys.
 //!
 //! Each origin is two rows of `document_identities`: one finds the documents of an origin, the other the origin of a
-//! document. A row whose document is gone counts for nothing.
+//! document. A row whose document is gone has no effect.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ impl DatabaseSnapshot {
     }
 }
 
-/// Records the file that a stored document was read from, in the place of the one before; `None` forgets it.
+/// Records the file that a stored document was read from, in the place of the one before; `None` deletes it.
 ///
 /// # Errors
 /// [`StoreError::Invalid`] for an origin that is empty or holds a NUL; [`StoreError::Limit`] for one that is too long.

@@ -24,14 +24,14 @@ use loci_types::document::{
 /// A write in progress. It sees its own changes; an error drops them all.
 pub struct WriteTransaction<'t, 'g> {
     staging: &'t mut Staging<'g>,
-    /// Whether a step failed half way: then nothing may be stored, whatever the writer returns.
+    /// Whether a step failed: then nothing may be stored, whatever the writer returns.
     failed: bool,
-    /// Documents that were deleted, or put in the place of others.
+    /// Documents that were deleted or replaced.
     changed: BTreeSet<DocumentId>,
 }
 
 impl<'t, 'g> WriteTransaction<'t, 'g> {
-    /// Runs `work`; an error of a step that it passed over fails the whole write.
+    /// Runs `work`; an error of a step that it ignored fails the whole write.
     pub(crate) fn run<R>(
         staging: &'t mut Staging<'g>,
         work: impl FnOnce(&mut Self) -> Result<R, Error>,
@@ -43,7 +43,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         };
         let result = work(&mut transaction)?;
         if transaction.failed {
-            let why = "a step of the write failed and its error was passed over; nothing is stored";
+            let why = "a step of the write failed and its error was ignored; nothing is stored";
             return Err(StoreError::Invalid(why.into()).into());
         }
         digest_rows::remove_deleted_sentences(transaction.staging, &transaction.changed)?;
@@ -75,7 +75,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// Stores a document whole, in the place of the one with the same user, collection and key.
     ///
     /// Chunks whose title, headings and text did not change keep their key. Concepts and relations
-    /// that only the older document spoke of are invisible afterwards.
+    /// that only the older document stated are invisible afterwards.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] says which rule the document breaks.
@@ -87,8 +87,8 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(id)
     }
 
-    /// Deletes a document with its chunks, vectors, mentions and what it said of concepts and
-    /// relations; `false` when there is none.
+    /// Deletes a document with its chunks, vectors, mentions and contributions; `false` when there is
+    /// none.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, Error> {
         let deleted = self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
@@ -107,8 +107,8 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(deleted.is_some())
     }
 
-    /// Records the file that a document was read from ([`crate::DatabaseSnapshot::origin`]); `None` forgets it; `false` when there
-    /// is no such document. To put a document forgets the origin of the one before.
+    /// Records the file that a document was read from ([`crate::DatabaseSnapshot::origin`]); `None` deletes that;
+    /// `false` when there is no such document. To put a document deletes the origin of the one before.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] for an origin that is empty or holds a NUL; [`StoreError::Limit`] for one that is too
@@ -117,7 +117,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         self.run_on_document(key, |staging, id| Ok(origins::set(staging, id, origin)?))
     }
 
-    /// Changes what is known of a document besides its text: year, venue, topics, free metadata and
+    /// Changes the metadata of a document: year, venue, topics, free metadata and
     /// the like; `false` when there is none. Key, counts and hashes stay as they are. Chunks keep
     /// their keys and vectors.
     ///
@@ -142,7 +142,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
-    /// Changes what is known of a chunk besides its text and place; `false` when there is none.
+    /// Changes the metadata of a chunk; `false` when there is none.
     /// Costs as much as [`WriteTransaction::patch_document`].
     pub fn patch_chunk(
         &mut self,
@@ -152,7 +152,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         self.run_step(|staging| Ok(staging.patch_chunk(key, patch)?))
     }
 
-    /// Replaces what a document says of concepts and relations; `false` when there is none.
+    /// Replaces a document's concepts and relations; `false` when there is no such document.
     /// Mentions and evidence name its chunks by their place in pre-order.
     pub fn set_graph(
         &mut self,
@@ -171,11 +171,11 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
-    /// Replaces what a document lists, cites and claims; `false` when there is none. Chunks are named by their
-    /// place in pre-order; how often each cites is counted anew.
+    /// Replaces a document's references, citations and claims; `false` when there is no such document. Chunks are
+    /// named by their place in pre-order; how often each cites is counted anew.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] for a chunk or reference that is not there, or a confidence that is no share.
+    /// [`StoreError::Invalid`] for a chunk or reference that is not there, or a confidence outside of 0..=1.
     pub fn set_citations(
         &mut self,
         key: &DocumentKey,
@@ -200,23 +200,23 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
-    /// Has everything that is said of the concept `from` count as said of `into`: mentions, relations, items, now and
+    /// Lets everything about the concept `from` count for `into`: mentions, relations, items, now and
     /// later. `into` may be a name that no document uses.
     ///
-    /// Costs what is said of both, and an analysis of the documents that speak of `from`.
+    /// Costs a recount of both, and an analysis of the documents that mention `from`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when no document speaks of `from`; [`StoreError::Invalid`] when both are the same, or
+    /// [`Error::NotFound`] when no document mentions `from`; [`StoreError::Invalid`] when both are the same, or
     /// `from` has parts of `into` that were split off or merged: undo that instead.
     pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<ConceptEditId, Error> {
         self.run_step(|staging| concept_edits::merge(staging, from, into))
     }
 
-    /// Has what some documents say of a concept count as said of another one, which may be new: two things of one
-    /// name are told apart. An item without a chunk stays.
+    /// Lets the contributions of some documents to a concept count for another one, which may be new: this separates
+    /// two things of one name. An item without a chunk stays.
     ///
     /// # Errors
-    /// As [`WriteTransaction::merge_concepts`]; also when one of the documents is not there or does not speak of it.
+    /// As [`WriteTransaction::merge_concepts`]; also when one of the documents is not there or does not mention it.
     pub fn split_concept(
         &mut self,
         name: &str,
@@ -227,7 +227,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     }
 
     /// Undoes a merge or split, whatever was merged or split since; `false` when there is none with this id, or
-    /// it was undone. What they did is otherwise kept: [`crate::DatabaseSnapshot::concept_edits`] lists them.
+    /// it was undone. [`crate::DatabaseSnapshot::concept_edits`] lists those that are in force.
     pub fn undo_concept_edit(&mut self, id: ConceptEditId) -> Result<bool, Error> {
         self.run_step(|staging| concept_edits::undo(staging, id))
     }
@@ -271,7 +271,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
-    /// Keeps what somebody made of a hit; see [`crate::Database::feedback`].
+    /// Stores feedback on a hit; see [`crate::Database::feedback`].
     pub(crate) fn set_feedback(
         &mut self,
         response: ResponseId,
@@ -285,7 +285,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
-    /// Forgets some old answers; see [`Staging::delete_retrievals_before`].
+    /// Deletes some old answers; see [`Staging::delete_retrievals_before`].
     pub(crate) fn forget_retrievals(
         &mut self,
         before_ms: u64,
@@ -325,7 +325,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(self.staging.rows().item(id)?)
     }
 
-    /// Keeps, or with `None` forgets, a row beside the settings.
+    /// Stores, or with `None` deletes, a row beside the settings.
     pub(crate) fn set_internal_row(
         &mut self,
         name: &str,
@@ -339,7 +339,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     ///
     /// # Errors
     /// [`Error::Setting`]; the embedder is changed by [`crate::Database::use_embedder`] and
-    /// [`crate::Database::use_model`], which also give up what the other one made.
+    /// [`crate::Database::use_model`], which also remove the space of the other one.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         if ["embedder", "model"].contains(&name) {
             return Err(Error::Setting(
