@@ -63,13 +63,13 @@ pub fn run(
     workload.load(&database)?;
     database.wait_for_merges()?;
     let hybrid = workload.requests(&database, Strategy::Hybrid)?;
-    let mut tell = |result: &str, fields: Value| {
+    let mut report = |result: &str, fields: Value| {
         line(&workload.result_line("hybrid", bench.threads, result, fields));
     };
     let mut fields = searches(&database, bench.threads, &hybrid)?;
     let lists = workload.lists(&database, &hybrid)?;
     workload.judge(&lists, &mut fields);
-    tell("hybrid", fields);
+    report("hybrid", fields);
     for (leg, strategy) in [
         ("vector", Strategy::Vector),
         ("text", Strategy::Text),
@@ -81,7 +81,7 @@ pub fn run(
         workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("search");
-        tell("leg", fields);
+        report("leg", fields);
     }
     let view = database.snapshot();
     for (leg, find) in LEGS {
@@ -103,7 +103,7 @@ pub fn run(
         workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("index");
-        tell("leg", fields);
+        report("leg", fields);
     }
     let places = workload.hit_positions(&database, &hybrid)?;
     let mut fields = json!(latency(
@@ -123,7 +123,7 @@ pub fn run(
         .flatten()
         .map(|(own, parent)| own.len() + parent.len());
     fields["text_bytes"] = json!(bytes.sum::<usize>() as f64 / texts.len().max(1) as f64);
-    tell("leg", fields);
+    report("leg", fields);
     drop(view);
     database.close();
     Ok(())

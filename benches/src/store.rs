@@ -88,15 +88,15 @@ pub fn open(
     let failed = |source| BenchError::io("question.json", source);
     let json = serde_json::to_vec(&request).map_err(|why| failed(why.into()))?;
     std::fs::write(&question, json).map_err(failed)?;
-    let ask = || answered(process(&store, &question));
+    let run = || answered(process(&store, &question));
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
     let mut dropped = true;
     for _ in 0..PROCESSES {
         dropped &= drop_cached(&store).is_ok();
-        cold.push(ask()?);
+        cold.push(run()?);
     }
     for _ in 0..PROCESSES {
-        warm.push(ask()?);
+        warm.push(run()?);
     }
     let median = |all: &[OpenReport], of: fn(&OpenReport) -> f64| {
         let mut values: Vec<f64> = all.iter().map(of).collect();

@@ -63,13 +63,13 @@ pub fn run(
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
     let data = Data::read(folder, bench.limit)?;
-    let mut tell = |result: &str, fields: Value| line(&data.line(bench, result, fields));
+    let mut report = |result: &str, fields: Value| line(&data.line(bench, result, fields));
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let file = at.path().join("segment");
     let fields = build(&data, bench, &file)?;
-    tell("build", fields);
+    report("build", fields);
     let (segment, fields) = open(&data, &file)?;
-    tell("open", fields);
+    report("open", fields);
     let resident = |fields: &mut Value| {
         fields["mapped_resident_mib"] = json!(mapped_resident_mib(&file));
     };
@@ -79,11 +79,11 @@ pub fn run(
     };
     let mut fields = codes_only.measure(&data, bench, &segment, EF_TYPICAL)?;
     resident(&mut fields);
-    tell("search_codes", fields);
+    report("search_codes", fields);
     for ef in EFS {
         let mut fields = Case::all(&data).measure(&data, bench, &segment, ef)?;
         resident(&mut fields);
-        tell("search", fields);
+        report("search", fields);
     }
     let tenth = random_filter(data.count(), DEAD_SHARE);
     let truth = data.exact(|id| !tenth.contains(id));
@@ -95,7 +95,7 @@ pub fn run(
     for ef in EFS_OF_DEAD {
         let mut fields = case.measure(&data, bench, &segment, ef)?;
         fields["dead_share"] = json!(DEAD_SHARE);
-        tell("search_dead", fields);
+        report("search_dead", fields);
     }
     for &share in &bench.filter_shares {
         let filters = [
@@ -114,11 +114,11 @@ pub fn run(
                 ..Case::all(&data)
             };
             for ef in EFS {
-                tell(result, mark(case.measure(&data, bench, &segment, ef)?));
+                report(result, mark(case.measure(&data, bench, &segment, ef)?));
             }
         }
         let [(_, random), _] = &filters;
-        tell("exact_scan", mark(scan(&data, bench, random)?));
+        report("exact_scan", mark(scan(&data, bench, random)?));
     }
     Ok(())
 }

@@ -76,24 +76,24 @@ pub fn lost_in_the_middle(
 ) -> Result<LostInTheMiddle, BenchError> {
     let rows = view.snapshot().rows();
     let lines = StoredKeys::new(folder);
-    let mut standings: HashMap<&str, Option<RelevantChunk>> = HashMap::new();
+    let mut positions: HashMap<&str, Option<RelevantChunk>> = HashMap::new();
     let mut counted = Vec::new();
     for question in &run.questions {
         let judged = folder.judgements[question.line].iter();
         for (id, _) in judged.filter(|(_, gain)| **gain > 0.0) {
-            let standing = match standings.get(&id[..]) {
+            let position = match positions.get(&id[..]) {
                 Some(known) => *known,
                 None => {
                     let found = lines.locate(rows, id).map_err(Error::from)?;
-                    standings.insert(id, found);
+                    positions.insert(id, found);
                     found
                 }
             };
             let is_found = question.ranked.iter().take(FIRST).any(|hit| hit == id);
-            counted.extend(standing.map(|standing| (standing, is_found)));
+            counted.extend(position.map(|position| (position, is_found)));
         }
     }
-    let lengths = standings.values().flatten().map(|of| of.char_count);
+    let lengths = positions.values().flatten().map(|of| of.char_count);
     let bounds = Bounds::new(lengths.collect());
     let mut report = LostInTheMiddle {
         strategy: run.strategy.clone(),
@@ -101,16 +101,16 @@ pub fn lost_in_the_middle(
         by_length: bounds.shares(),
         ..LostInTheMiddle::default()
     };
-    for (standing, is_found) in counted {
-        if let Some(place) = standing.relative_position {
+    for (position, is_found) in counted {
+        if let Some(place) = position.relative_position {
             let fifth = (place * POSITIONS as f64) as usize;
             report.by_position[fifth.min(POSITIONS - 1)].count(is_found);
         }
-        report.by_length[bounds.quartile_of(standing.char_count)].count(is_found);
+        report.by_length[bounds.quartile_of(position.char_count)].count(is_found);
     }
     if report.by_position.iter().all(|share| share.relevant == 0) {
         report.by_position.clear();
-        let mut documents = standings.values().flatten();
+        let mut documents = positions.values().flatten();
         report.single_chunk_documents = documents.all(|of| of.is_single);
     }
     report.by_length.retain(|share| share.relevant > 0);

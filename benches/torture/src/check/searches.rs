@@ -147,7 +147,7 @@ impl<'c> ModelCheck<'c> {
         };
         let keep = |document: &Document, place: usize| {
             let content = document.chunks[place].content_hash;
-            document.vectors.contains_key(&content) && filter.is_none_or(|f| f.keeps(document))
+            document.vectors.contains_key(&content) && filter.is_none_or(|f| f.matches(document))
         };
         let expected = self.leaves(keep);
         let hits = self.search(&request)?.hits;
@@ -183,7 +183,7 @@ impl<'c> ModelCheck<'c> {
             ..SearchRequest::new(word)
         };
         let keep = |document: &Document, place: usize| {
-            filter.keeps(document) && document.words[place].iter().any(|w| w == word)
+            filter.matches(document) && document.words[place].iter().any(|w| w == word)
         };
         let hits = self.search(&request)?.hits;
         self.same_hits(
@@ -266,7 +266,7 @@ impl Filter<'_> {
         ))?)
     }
 
-    fn keeps(&self, document: &Document) -> bool {
+    fn matches(&self, document: &Document) -> bool {
         let tagged = document
             .record
             .metadata

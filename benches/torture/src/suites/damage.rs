@@ -84,9 +84,9 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
             && let Some(keep) = &args.keep
         {
             // As it was before anybody looked at it.
-            let kept_store = keep.join(round.to_string());
-            subject::copy(&sound, &kept_store)?;
-            harm::strike(&kept_store, &mut Source::stream(args.rounds.seed, round))?;
+            let saved_store = keep.join(round.to_string());
+            subject::copy(&sound, &saved_store)?;
+            harm::strike(&saved_store, &mut Source::stream(args.rounds.seed, round))?;
             subject::copy(&sound, &keep.join("sound"))?;
         }
         running.round(round, result.with_context(|| harm.to_string()));
