@@ -18,7 +18,7 @@
 //! Communities have at least [`MEMBERS_MIN`] members and are numbered from 0 in the order of their first
 //! concepts.
 //!
-//! Start reading at [`write`].
+//! Start reading at [`write()`].
 
 use std::ops::Range;
 

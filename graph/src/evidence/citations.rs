@@ -18,7 +18,7 @@
 //!
 //! A work's document, where there is one, stands in rows: it may come and go without the citations.
 //!
-//! Start reading at [`CitationsView`].
+//! Start reading at [`CitationsSnapshot`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -67,7 +67,7 @@ pub struct ReachedConcept {
 /// count towards the limit. Returns by hops, then falling PageRank, then id; each concept once, with
 /// a shortest path whose every step comes from the predecessor that stands first in that order.
 ///
-/// Costs at most `limit²` neighbours a hop where they are written by rank ([`GraphView::adjacency`]). Without,
+/// Costs at most `limit²` neighbours a hop where they are written by rank ([`GraphSnapshot::adjacency`]). Without,
 /// at most `limit · (edges of a concept)` for the concepts before the last hop, unless one hop alone
 /// passes the limit: that hop is collected whole, because its best may come from anywhere.
 pub fn two_hop<B: AsRef<[u8]>>(

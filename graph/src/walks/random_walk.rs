@@ -10,7 +10,7 @@
 //! steps as in Gutiérrez et al., "HippoRAG", NeurIPS 2024; local push: Andersen, Chung and Lang, "Local
 //! Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
 //!
-//! Start reading at [`restart_walk`].
+//! Start reading at [`random_walk`](random_walk()).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -61,7 +61,7 @@ pub struct RandomWalkOptions {
     pub relation_probability: f64,
     /// Links that one step follows: those of the concepts or chunks with the most mass. Bounds the cost
     /// of concepts that very many chunks mention. Of links that are not written down
-    /// ([`GraphView::links`]) a sixteenth as many are followed, as each costs as much more. A walk until a residual
+    /// ([`GraphSnapshot::links`]) a sixteenth as many are followed, as each costs as much more. A walk until a residual
     /// follows [`STEPS_MAX`] times as many.
     pub links_max: usize,
 }

@@ -248,7 +248,7 @@ impl Automaton for RangeAutomaton {
 #[derive(Clone, Debug)]
 pub(super) struct UntaggedAutomaton<'a, A>(pub(super) &'a A);
 
-/// How far an [`Untagged`] came.
+/// The state of an [`UntaggedAutomaton`].
 #[derive(Clone, Debug)]
 pub(super) enum UntaggedState<S> {
     Word(S),

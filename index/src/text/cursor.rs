@@ -168,7 +168,7 @@ pub(super) fn phrase_occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize 
     }
 }
 
-/// [`occurrences`] without slop: places of the first word around which all others stand as they should.
+/// [`phrase_occurrences`] without slop: places of the first word around which all others stand as they should.
 fn exact_occurrences(words: &[(u32, Vec<u32>)]) -> usize {
     let Some(((first_place, first), others)) = words.split_first() else {
         return 0;

@@ -47,7 +47,7 @@
 //! count each term as often as the weight of its field says; the length code is [`length::encode`] of
 //! the terms that the chunk has. Chunks without terms leave no trace.
 //!
-//! Start reading at [`search`] or [`TextBuilder::push`].
+//! Start reading at [`search()`] or [`TextBuilder::push`].
 
 mod automata;
 mod bm25;

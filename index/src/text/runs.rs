@@ -3,7 +3,7 @@
 //! A run of more than half of the words has those in the middle. A chunk that lacks one of these is done with after a
 //! look-up or two, and the positions of the others are read only where they can make a run that is long enough.
 //!
-//! Start reading at [`runs`].
+//! Start reading at [`longest_word_runs`].
 
 use std::ops::Range;
 

@@ -524,7 +524,7 @@ impl Job for PrepareQuery<'_> {
 
 /// One kind of code, as a type, so that a walk is compiled for it.
 pub(super) trait Code {
-    /// The inner product with a query, in units of [`Query::worth`].
+    /// The inner product with a query, in units of [`Query::similarity`].
     fn dot<S: Simd>(simd: S, code: &[u8], query: &Query) -> f32;
 }
 

@@ -1,4 +1,4 @@
-//! Nearness: the vectors of one space that a segment's chunks have.
+//! Vector search: the vectors of one space that the chunks of a segment have.
 //!
 //! Every segment keeps them flat, at full precision: what a small segment scans, and the oracle for
 //! what is faster. A large one has an HNSW graph besides, over codes of a byte a number or less; what a
@@ -8,11 +8,11 @@
 //! | part | what |
 //! | --- | --- |
 //! | [`FlatBuilder`], [`FlatReader`] | the section below |
-//! | [`graph`] | the section of the graph: built, walked, measured |
-//! | [`codes`] | vectors in fewer bytes |
+//! | `graph` | the section of the graph: built, walked, measured |
+//! | `codes` | vectors in fewer bytes |
 //! | `crate::kernels` | their inner products, an instruction set a file |
 //! | [`MeanCosine`] | a question beside the mean of several vectors |
-//! | [`plan`] | which way a segment is searched |
+//! | `plan` | which strategy searches a segment |
 //!
 //! The section of flat vectors:
 //!

@@ -12,7 +12,7 @@ use crate::top::Top;
 /// A search for the nearest chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorQuery<'a> {
-    /// `[dim]`, of any length; see [`Metric::prepare`] for what is refused.
+    /// `[dim]`, of any length; see [`Metric::prepare`](super::Metric::prepare) for what is refused.
     pub vector: &'a [f32],
     /// Ordinals that may be found; `None` for all. Deleted chunks are never found.
     pub filter: Option<&'a RoaringBitmap>,

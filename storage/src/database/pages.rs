@@ -2,9 +2,9 @@
 //!
 //! redb has tables of its own: which pages are free, and which will be. It reads them when it opens a file and at every
 //! commit, and believes them: a damaged one lets it write over pages that rows are on, or panic where nothing can catch
-//! it. So they are read before redb is given a file to write to ([`verify`]). A file that fails this is opened in memory
-//! only, without them: redb then finds out from the rows which pages are free ([`forget_free_pages`]). [`verify_rows`]
-//! tells whether the rows of a file that a store has open can be copied all the same.
+//! it. So they are verified before redb gets a file to write to ([`verify_system_tables`]). A file that fails this is
+//! opened in memory only, without them: redb then derives from the rows which pages are free ([`clear_system_tables`]).
+//! [`verify_user_tables`] checks whether the rows of a file that a store has open can be copied all the same.
 //!
 //! Always true: bytes are hostile, whatever their checksums say. No more pages are read than the file has, and of a page
 //! no more than 2 MiB are in memory at a time.

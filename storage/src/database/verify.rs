@@ -5,7 +5,7 @@
 //! says, every row points at rows that are there and is pointed back at, and documents, chunks, concepts, relations and
 //! items are as many as the manifest says.
 //!
-//! Start reading at [`Verifier`]; [`lacks`] is what `check` looks at, too.
+//! Start reading at [`Verifier`]; `check` uses [`dangling_reference`], too.
 
 use redb::{ReadableTable, ReadableTableMetadata};
 use roaring::RoaringBitmap;

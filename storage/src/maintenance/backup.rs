@@ -3,7 +3,7 @@
 //! A backup is a store of its own, of one committed state. Files of segments never change and no two have one
 //! name, so a backup that is made again copies those that it lacks, then the rows, then forgets the files that the
 //! new state does not list. Until its database has its name, the folder holds the backup that it held before; states
-//! before it may be set aside ([`crate::maintenance::backup_folder`]).
+//! before it may be set aside (`backup_folder`).
 //!
 //! Always true: a damaged store is not backed up, and says what is damaged. Every page of its database is verified, every
 //! row with what it says of others on its way, and the copy is read back before it takes the place of the one before.

@@ -11,7 +11,7 @@
 //! Always true: a whole state is in the folder from the first backup on. It is set aside, by a rename, only once the
 //! next one is whole and verified beside it.
 //!
-//! Start reading at [`Target::open`].
+//! Start reading at [`BackupTarget::open`].
 
 use std::io;
 use std::path::{Path, PathBuf};

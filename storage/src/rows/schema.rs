@@ -1,9 +1,9 @@
-//! What the key and the payload of each table are made of: how bytes are checked, and told as JSON.
+//! The schema of each table: the parts of its keys and payloads, how bytes are checked, and their form as JSON.
 //!
-//! Always true: what is sound comes back as the same bytes from what it is told as; what is not is refused with a
-//! reason, whatever the bytes.
+//! Always true: sound bytes are the same after a round trip through JSON; others are refused with a reason, whatever
+//! they are.
 //!
-//! Start reading at [`shape`].
+//! Start reading at [`table_schema`].
 
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
@@ -262,7 +262,7 @@ pub(crate) fn numbers_to_json(widths: &[usize], bytes: &[u8]) -> Value {
     }
 }
 
-/// The bytes that [`told_numbers`] tells as `told`.
+/// The bytes that [`numbers_to_json`] wrote.
 pub(crate) fn numbers_from_json(widths: &[usize], json: &Value) -> Result<Vec<u8>, String> {
     let numbers = match json {
         Value::Array(numbers) if widths.len() != 1 => &numbers[..],

@@ -16,8 +16,7 @@ use crate::section::SectionId;
 
 /// An open part: header, section table and bounds are checked.
 ///
-/// A part that lies in a file and is [retired](Part::retire) deletes the file when the last reader
-/// lets go of it.
+/// A part that is stored in a file and retired deletes the file when the last reader releases it.
 pub struct Part {
     bytes: PartBytes,
     header: Header,

@@ -71,7 +71,7 @@ impl ScoredChunk {
         u64::from(!ascending) << 32 | u64::from(self.ordinal.0)
     }
 
-    /// The chunk whose [`Scored::order_key`] this is.
+    /// The chunk whose [`ScoredChunk::order_key`] this is.
     #[inline]
     pub fn from_order_key(key: u64) -> ScoredChunk {
         let ascending = !((key >> 32) as u32);

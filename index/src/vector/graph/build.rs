@@ -171,7 +171,7 @@ struct Scratch {
 }
 
 /// The graph of `vectors` `[any number, dim]`, which the metric prepared.
-/// - `donor`: a graph to begin with, and where its nodes are now; see [`Donor::new`].
+/// - `donor`: a graph to begin with, and where its nodes are now; see [`ReusedGraph::new`].
 pub(in super::super) fn build<B: AsRef<[u8]>>(
     vectors: &[f32],
     dim: usize,
