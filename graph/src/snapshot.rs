@@ -1,4 +1,4 @@
-//! The sections of all segments of a view as one graph, without what is dead.
+//! The sections of all segments of a snapshot as one graph, without what is dead.
 //!
 //! What is alive: a mention while its chunk is; an edge while one of its pieces of evidence is; an edge
 //! without any evidence while its segment has no dead chunk at all (nobody can tell when its reason

@@ -1,4 +1,4 @@
-//! MERGE (R4): what documents say of a concept or relation, folded into its record.
+//! Contributions of documents merged into the record of a concept or relation.
 //!
 //! The contribution of a document is the truth and the record is derived, so everything in a record
 //! must follow from the *set* of contributions, not from their order:

@@ -79,7 +79,7 @@ pub(super) struct LevenshteinAutomaton {
     distance: u8,
 }
 
-/// Errors that are told apart.
+/// Errors that are counted.
 const DISTANCE_MAX: usize = 2;
 
 /// Where a word may have got to.

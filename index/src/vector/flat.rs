@@ -243,7 +243,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         self.dim
     }
 
-    /// What nearness means here.
+    /// The metric of its vectors.
     pub fn metric(&self) -> Metric {
         self.metric
     }

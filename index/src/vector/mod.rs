@@ -64,7 +64,7 @@ pub const DIM_MAX: usize = 8192;
 /// Length that a vector has at most, so that no score overflows.
 pub const MAGNITUDE_MAX: f64 = 1e15;
 
-/// Why vectors cannot be indexed or searched. Every variant tells its reader what to do next.
+/// Why vectors cannot be indexed or searched. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
@@ -124,7 +124,7 @@ pub enum VectorError {
     /// A graph has 1 to 2^31 - 1 nodes. Split the segment.
     #[error("a graph over {0} vectors")]
     NodeCount(usize),
-    /// Segments of one search measure nearness differently. Search one space at a time.
+    /// Segments of one search have different metrics. Search one space at a time.
     #[error("segments with metrics {0:?} and {1:?} in one search")]
     Mixed(Metric, Metric),
 }

@@ -54,7 +54,7 @@ pub struct SegmentSearchStats {
     pub is_graph_damaged: bool,
 }
 
-/// Memory that searches use again, one at a time; and what the last one did.
+/// Memory that searches reuse, one at a time; and statistics of the last one.
 #[derive(Debug, Default)]
 pub struct VectorScratch {
     pub(super) prepared: Vec<f32>,

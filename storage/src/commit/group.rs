@@ -38,7 +38,7 @@ pub(crate) struct Group<'t> {
     documents_to_tombstone: BTreeSet<DocumentId>,
     edits: Vec<ManifestEdit>,
     bytes: usize,
-    /// Told which rows change, while somebody wants to know.
+    /// Records which rows change, while the database is being copied.
     changed_rows: Option<&'t mut BTreeSet<(Table, Key)>>,
 }
 

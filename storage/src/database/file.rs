@@ -216,7 +216,7 @@ impl fmt::Debug for DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// Wraps `file`; the second value tells of failures.
+    /// Wraps `file`; the second value reports failed writes.
     pub(crate) fn new(file: Box<dyn RandomAccessFile>) -> (DatabaseFile, Arc<WriteFailure>) {
         let failure = Arc::new(WriteFailure::default());
         let wrapped = DatabaseFile {

@@ -319,7 +319,7 @@ impl PageReader<'_> {
         let (start, len) = self.locate_page(root)?;
         let not_whole = || PageError::from("a page's checksum does not fit");
         let mut page = Vec::new();
-        // What says how much of it is used lies in its first bytes, mostly in the first of all.
+        // Its first bytes say how much of it is used, mostly the very first.
         self.read_until_len(&mut page, start, len.min(self.layout.page_len as usize))?;
         let mut used_len = page_used_len(&page, widths);
         if used_len.is_none() {

@@ -25,7 +25,7 @@ use crate::rows::{encode, hex};
 pub(crate) enum KeyPart {
     U32,
     U64,
-    /// 16 bytes, told in hexadecimal.
+    /// 16 bytes, in hexadecimal.
     Hash,
     /// Text up to what follows it; not empty.
     Text,
@@ -151,7 +151,7 @@ pub(crate) fn key_to_json(table: Table, key: &[u8]) -> Result<Vec<Value>, String
         .collect()
 }
 
-/// The key that is told as `told`.
+/// The key from its JSON form.
 pub(crate) fn key_from_json(table: Table, json: &[Value]) -> Result<Vec<u8>, String> {
     let schema = table_schema(table);
     if json.len() != schema.key.len() {
@@ -300,7 +300,7 @@ fn parse_hash(text: &str) -> Option<[u8; 16]> {
 /// What can be done with the archived records of one type.
 pub(crate) struct RecordCodec {
     check: fn(&[u8]) -> Result<(), String>,
-    /// As JSON; `None` for what JSON cannot tell to the last bit.
+    /// As JSON; `None` for what JSON cannot represent exactly.
     pub(crate) to_json: fn(&[u8]) -> Result<Option<Value>, String>,
     pub(crate) from_json: fn(Value) -> Result<Vec<u8>, String>,
 }

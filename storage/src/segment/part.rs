@@ -60,8 +60,8 @@ impl Part {
         }
     }
 
-    /// Marks the part as no longer listed by a durable manifest: its file goes with its last
-    /// reader. A crash before that leaves an orphan, which the next open deletes.
+    /// Marks the part as no longer listed by a durable manifest: its file is deleted with its
+    /// last reader. A crash before that leaves an orphan, which the next open deletes.
     pub(crate) fn retire(&self) {
         if let Some(file) = &self.file {
             file.retire();
@@ -254,7 +254,7 @@ impl Layout {
         bytes
     }
 
-    /// The pieces, in order: what lies between sections is zeros.
+    /// The pieces, in order: between sections there are zeros.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let sections = self.sections.iter().map(Vec::as_slice);
         [&self.head[..]]

@@ -33,7 +33,7 @@ impl<R> SegmentReader<'_, R> {
         Ordinal(self.base.0 + local.0)
     }
 
-    /// The local number of `ordinal`, when it lies in this segment.
+    /// The local ordinal of `ordinal`, when it is in this segment.
     pub fn local(&self, ordinal: Ordinal) -> Option<LocalOrdinal> {
         let offset = ordinal.0.checked_sub(self.base.0)?;
         (offset < self.chunk_count).then_some(LocalOrdinal(offset))

@@ -239,7 +239,7 @@ impl Snapshot {
         &self.tables
     }
 
-    /// The segment that `ordinal` lies in, and its local number there.
+    /// The segment that contains `ordinal`, and its local ordinal there.
     pub fn locate(&self, ordinal: Ordinal) -> Option<(&OpenSegment, LocalOrdinal)> {
         let after = self
             .segments

@@ -30,9 +30,9 @@ use crate::rows::records::DocumentRecord;
 use crate::rows::tables::Table;
 use crate::rows::{catch_redb_panic, decode};
 use crate::segment::build::{DocumentGroups, SegmentDraft, build_segment};
+use crate::snapshot::{DamagedPart, OpenSegment, Snapshot};
 #[cfg(doc)]
 use crate::snapshot::{DerivedIndex, LostIndex};
-use crate::snapshot::{DamagedPart, OpenSegment, Snapshot};
 use crate::staging::ManifestEdit;
 use loci_types::ids::{DocumentId, SegmentId};
 
@@ -95,8 +95,8 @@ impl<V: IndexFactory> Store<V> {
     /// Builds again what was damaged when this store, or its folder before, was opened. Searches and writes go on; views
     /// say by [`Snapshot::missing_chunks`] what they do not have yet. Costs nothing where nothing is missing.
     ///
-    /// `report` is told (chunks built, chunks missing at first). `false`: it ended the work, which the next call, or the
-    /// next open, goes on with.
+    /// `report` is called with (chunks built, chunks missing at first). `false`: it stopped the work, which the next call,
+    /// or the next open, continues.
     ///
     /// # Errors
     /// What is damaged in the rows of a document, after all others are built.
@@ -247,7 +247,7 @@ fn unindexed_documents(snapshot: &Snapshot) -> Result<Vec<Vec<DocumentId>>, Stor
         let Some(id) = keys::u64_at(key, 0).map(DocumentId) else {
             continue;
         };
-        // A row that cannot be read says so when its segment is built.
+        // A row that cannot be read is reported when its segment is built.
         let payload = envelope::open(table.number(), key, value).ok();
         let record: Option<DocumentRecord> =
             payload.and_then(|payload| decode(table, key, payload).ok());

@@ -10,18 +10,18 @@ use std::time::Instant;
 
 use crate::kernels::Simd;
 
-/// What is walked: nodes from 0, what each is linked to, and how far each is from what is sought.
+/// What is walked: nodes from 0, the links of each, and its distance from the query.
 pub(super) trait SearchSpace {
     /// The distance of a node; smaller is nearer. Nodes that do not exist are infinitely far.
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32;
 
-    /// How much farther than what is sought a distance is: 0 or more, and in proportion to squared lengths.
+    /// How much farther than the query a distance is: 0 or more, and in proportion to squared lengths.
     fn excess(&self, distance: f32) -> f32;
 
     /// By how much distances of near nodes may be wrong.
     fn distance_error(&self) -> f32;
 
-    /// Whether every node may be found. Else [`SearchSpace::is_eligible`] tells.
+    /// Whether every node may be found. Else [`SearchSpace::is_eligible`] decides.
     const ALL_ELIGIBLE: bool = true;
 
     /// Whether a node may be found; others are walked through.

@@ -167,7 +167,7 @@ impl EffortTable {
 /// `section` with its table of efforts and the error of its codes, measured over `vectors` `[count, dim]`.
 ///
 /// # Errors
-/// [`VectorError::Stopped`] when `go_on` says so.
+/// [`VectorError::Stopped`] when `go_on` stops it.
 pub(in super::super) fn with_measured_efforts(
     mut section: Vec<u8>,
     vectors: &[f32],
