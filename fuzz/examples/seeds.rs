@@ -6,7 +6,6 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_fuzz::data::NAMES;
 use loci_fuzz::joined;
 use loci_fuzz::rows::Given;
@@ -20,13 +19,14 @@ use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
 use loci_ingest::document::{Settings, Source};
+use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
 use loci_storage::records::Intent;
 use loci_storage::segment::{
     DocumentRun, DocumentsBuilder, PartBuilder, PartKind, SectionId, SkeletonBuilder,
 };
-use loci_storage::{ConceptId, DocumentId, LocalOrdinal, SegmentId, Table, WorkId};
+use loci_storage::{ConceptId, DocumentId, Local, SegmentId, Table, WorkId};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -77,7 +77,7 @@ fn text_section() -> Vec<u8> {
     for (local, text) in (0..).zip(TEXTS) {
         let fields = [(Field::ALL[local as usize % 2], text)];
         builder
-            .push_texts(LocalOrdinal(local), &mut analyzer, fields, |_, _| {})
+            .push_texts(Local(local), &mut analyzer, fields, |_, _| {})
             .expect("locals ascend");
     }
     builder.finish()
@@ -114,13 +114,13 @@ fn as_transducer(section: &[u8]) -> Result<Vec<u8>> {
 fn facets() -> Vec<u8> {
     let mut builder = FacetBuilder::new();
     for (local, tag) in (0..).zip(["draft", "a", "", "draft"]) {
-        builder.push(LocalOrdinal(local), "tag", FacetValue::Text(tag.into()));
+        builder.push(Local(local), "tag", FacetValue::Text(tag.into()));
         builder.push(
-            LocalOrdinal(local),
+            Local(local),
             "page",
             FacetValue::Integer(i64::from(local) - 1),
         );
-        builder.push(LocalOrdinal(local), "page", FacetValue::Text("iv".into()));
+        builder.push(Local(local), "page", FacetValue::Text("iv".into()));
     }
     builder.finish()
 }
@@ -132,7 +132,7 @@ fn vectors() -> Result<()> {
     ] {
         let mut flat = FlatBuilder::new(2, metric)?;
         for (local, x) in [(0, 1.0), (1, -0.5), (4, 0.25)] {
-            flat.push(LocalOrdinal(local), &[x, 0.5])?;
+            flat.push(Local(local), &[x, 0.5])?;
         }
         let graph = flat
             .graph(
@@ -181,21 +181,15 @@ fn graph() -> Result<()> {
     for (id, name) in (0..).zip(listed) {
         names.push(name, ConceptId(id));
         names.push_synonym(&name[..3], ConceptId(id));
-        mentions.push(ConceptId(id), LocalOrdinal(id), 2);
-        mentions.push(ConceptId(id), LocalOrdinal(id + 1), 1);
+        mentions.push(ConceptId(id), Local(id), 2);
+        mentions.push(ConceptId(id), Local(id + 1), 1);
         let next = ConceptId((id + 1) % 5);
         let kind = if id % 2 == 0 {
             "uses"
         } else {
             "PREREQUISITE_FOR"
         };
-        relations.push(
-            ConceptId(id),
-            next,
-            kind,
-            0.5,
-            &[LocalOrdinal(id), LocalOrdinal(id + 3)],
-        );
+        relations.push(ConceptId(id), next, kind, 0.5, &[Local(id), Local(id + 3)]);
     }
     let (names, mentions, relations) = (names.finish(), mentions.finish(), relations.finish());
     write("names", "small", &names)?;
@@ -210,7 +204,7 @@ fn graph() -> Result<()> {
             claim: number == 1,
             confidence: 0.5,
         };
-        citations.push(LocalOrdinal(number / 2), cites);
+        citations.push(Local(number / 2), cites);
     }
     write("citations", "small", &citations.finish())?;
     analysis(&mentions, &relations)
@@ -218,11 +212,11 @@ fn graph() -> Result<()> {
 
 fn analysis(mentions: &[u8], relations: &[u8]) -> Result<()> {
     use loci_graph::{GraphReader, GraphView};
-    use loci_storage::{Ordinal, SegmentReader};
+    use loci_storage::{Ordinal, Placed};
     let dead = roaring::RoaringBitmap::new();
     let names = NamesBuilder::default().finish();
     let reader = GraphReader::open(&names[..], mentions, relations, 8)?;
-    let segments = [SegmentReader {
+    let segments = [Placed {
         base: Ordinal(0),
         chunk_count: 8,
         dead: &dead,
@@ -263,10 +257,10 @@ fn part() -> Result<()> {
     for (index, document) in (0..).zip([2, 5]) {
         runs.push(DocumentRun {
             document: DocumentId(document),
-            first: LocalOrdinal(index),
+            first: Local(index),
             count: 1,
         });
-        rows.push_document(LocalOrdinal(index), index, &[Default::default()]);
+        rows.push_document(Local(index), index, &[Default::default()]);
     }
     let mut part = PartBuilder::new(PartKind::Segment, 2, 2);
     part.push(SectionId::Documents, 0, runs.finish());

@@ -10,7 +10,7 @@ use loci_graph::{
     NamesBuilder, Ranks, Reach, RelationsBuilder, RestartOptions, StoredLinks, communities,
     restart_walk, two_hop,
 };
-use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentId, SegmentReader};
+use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 8;
@@ -22,15 +22,9 @@ static SOUND: LazyLock<GraphReader<Vec<u8>>> = LazyLock::new(sound);
 fn sound() -> GraphReader<Vec<u8>> {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
     for concept in 0..CONCEPTS - 1 {
-        mentions.push(ConceptId(concept), LocalOrdinal(concept), 2);
+        mentions.push(ConceptId(concept), Local(concept), 2);
         let next = ConceptId((concept + 1) % (CONCEPTS - 1));
-        relations.push(
-            ConceptId(concept),
-            next,
-            "uses",
-            1.0,
-            &[LocalOrdinal(concept)],
-        );
+        relations.push(ConceptId(concept), next, "uses", 1.0, &[Local(concept)]);
     }
     let names = NamesBuilder::default().finish();
     GraphReader::open(names, mentions.finish(), relations.finish(), CHUNKS).unwrap()
@@ -68,7 +62,7 @@ fuzz_target!(|bytes: &[u8]| {
         links.covers([(SegmentId(1), 0, Ordinal(0))].into_iter());
     }
     let dead: RoaringBitmap = [2].into();
-    let segments = [SegmentReader {
+    let segments = [Placed {
         base: Ordinal(0),
         chunk_count: CHUNKS,
         dead: &dead,

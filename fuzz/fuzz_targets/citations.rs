@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use loci_graph::{CitationsReader, CitationsView};
-use loci_storage::{LocalOrdinal, Ordinal, SegmentReader, WorkId};
+use loci_storage::{Local, Ordinal, Placed, WorkId};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 64;
@@ -20,12 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
     for (from, to) in [(0, CHUNKS), (5, 2), (63, u32::MAX)] {
-        reader
-            .of_chunks(LocalOrdinal(from)..LocalOrdinal(to))
-            .for_each(drop);
+        reader.of_chunks(Local(from)..Local(to)).for_each(drop);
     }
     let dead: RoaringBitmap = [1].into();
-    let one = SegmentReader {
+    let one = Placed {
         base: Ordinal(0),
         chunk_count: CHUNKS,
         dead: &dead,
@@ -34,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     let view = CitationsView {
         segments: &[
             one,
-            SegmentReader {
+            Placed {
                 base: Ordinal(CHUNKS),
                 ..one
             },

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use libfuzzer_sys::fuzz_target;
 use loci_index::facets::{FacetReader, FacetValue, Kind, Predicate, select};
-use loci_storage::{Ordinal, SegmentReader};
+use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 fn predicates(kind: Kind) -> Vec<Predicate> {
@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let (dead, chunk_count): (RoaringBitmap, u32) = ([1].into(), 64);
-    let one = SegmentReader {
+    let one = Placed {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let placed = [
         one,
-        SegmentReader {
+        Placed {
             base: Ordinal(chunk_count),
             ..one
         },

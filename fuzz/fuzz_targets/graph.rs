@@ -9,7 +9,7 @@ use loci_graph::{
     RestartOptions, betweenness, chunks_of, hops_along, leiden, pagerank, prerequisites,
     restart_walk, shortest_path, two_hop,
 };
-use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 64;
@@ -27,7 +27,7 @@ fn read(mentions: &MentionsReader<&[u8]>, relations: &RelationsReader<&[u8]>) ->
             assert!(edge.weight >= 0.0 && edge.evidence.clone().all(|chunk| chunk.0 < CHUNKS));
         }
     }
-    (0..CHUNKS).for_each(|chunk| mentions.concepts(LocalOrdinal(chunk)).for_each(drop));
+    (0..CHUNKS).for_each(|chunk| mentions.concepts(Local(chunk)).for_each(drop));
     assert_eq!(relations.relations().count(), relations.edge_count());
     ids
 }
@@ -108,7 +108,7 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
     ids.truncate(CONCEPTS);
     let reader = GraphReader { names, mentions, relations };
     let dead: RoaringBitmap = [2].into();
-    let one = SegmentReader { base: Ordinal(0), chunk_count: CHUNKS, dead: &dead, reader: &reader };
-    let segments = [one, SegmentReader { base: Ordinal(CHUNKS), ..one }];
+    let one = Placed { base: Ordinal(0), chunk_count: CHUNKS, dead: &dead, reader: &reader };
+    let segments = [one, Placed { base: Ordinal(CHUNKS), ..one }];
     walk(GraphView { segments: &segments, ranks: None, adjacency: None, links: None }, &ids);
 });

@@ -4,9 +4,9 @@
 use std::io::{Cursor, Write};
 
 use libfuzzer_sys::fuzz_target;
-use loci_documents::{Kind, parse};
 use loci_ingest::chunk::{ChunkSettings, Chunking, chunk};
 use loci_ingest::cite;
+use loci_documents::{Kind, parse};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 

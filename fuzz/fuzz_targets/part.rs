@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use loci_storage::segment::{Documents, Part, PartBytes, SectionId, Skeleton};
-use loci_storage::{DocumentId, LocalOrdinal};
+use loci_storage::{DocumentId, Local};
 use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER_LEN: usize = 64;
@@ -54,13 +54,13 @@ fuzz_target!(|bytes: &[u8]| {
         .find(SectionId::Skeleton, 0)
         .and_then(|section| Skeleton::new(section, chunks, documents).ok())
     {
-        for local in (0..rows.len()).map(LocalOrdinal) {
+        for local in (0..rows.len()).map(Local) {
             let row = rows.get(local).expect("it was checked");
             assert!(
                 row.document < documents && row.subtree_end.0 <= chunks && row.parent < Some(local)
             );
         }
-        assert!(rows.get(LocalOrdinal(chunks)).is_none());
+        assert!(rows.get(Local(chunks)).is_none());
     }
     let others = [
         SectionId::Text,

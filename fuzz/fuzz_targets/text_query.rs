@@ -7,7 +7,7 @@ use loci_index::text::{
     Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search_query,
     unknown,
 };
-use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 fuzz_target!(|input: (&str, &str)| {
@@ -24,13 +24,13 @@ fuzz_target!(|input: (&str, &str)| {
         let field = Field::ALL[local as usize % Field::ALL.len()];
         let texts = [(field, text)];
         builder
-            .push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})
+            .push_texts(Local(local), &mut analyzer, texts, |_, _| {})
             .unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
     let chunk_count = reader.local_end();
-    let placed = [SegmentReader {
+    let placed = [Placed {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,

@@ -9,7 +9,7 @@ use loci_index::text::{
     LEFT_OUT, Merged, TextQuery, TextReader, TextScratch, TextSearch, merge, search, search_query,
     statistics, unknown, weights,
 };
-use loci_storage::{Ordinal, SegmentReader};
+use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 /// Terms whose postings are read.
@@ -47,8 +47,8 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
     let mut scratch = TextScratch::new();
     let mut analyzer = Analyzer::new();
     for chunk_count in [end, 64] {
-        let one = SegmentReader { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader };
-        let two = SegmentReader { base: Ordinal(chunk_count), ..one };
+        let one = Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader };
+        let two = Placed { base: Ordinal(chunk_count), ..one };
         let placed = [one, two];
         for (k, filter, postings_max) in [(100, None, None), (1, Some(&allowed), Some(3))] {
             let asked = TextSearch { filter, postings_max, ..TextSearch::new(k) };

@@ -12,7 +12,7 @@ use loci_index::vector::{
     Codes, Effort, FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorQuery, VectorReader,
     VectorScratch, search,
 };
-use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 /// Vectors of the sound sections: enough that walks are cheaper than scans.
@@ -39,7 +39,7 @@ fn sound(codes: Codes, metric: Metric) -> (Vec<u8>, Vec<u8>) {
     let mut flat = FlatBuilder::new(DIM, metric).unwrap();
     for local in 0..COUNT {
         let vector: [f32; DIM] = std::array::from_fn(|at| number(local * DIM as u32 + at as u32));
-        flat.push(LocalOrdinal(local), &vector).unwrap();
+        flat.push(Local(local), &vector).unwrap();
     }
     let options = GraphOptions {
         m: 4,
@@ -56,7 +56,7 @@ fn ask(reader: &VectorReader<&[u8]>) {
         ((3..9).collect(), (0..COUNT).step_by(4).collect());
     let few: RoaringBitmap = (0..COUNT).step_by(40).collect();
     let chunk_count = reader.flat().local_end();
-    let placed = [SegmentReader {
+    let placed = [Placed {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,

@@ -16,7 +16,7 @@ use loci_graph::{
     Adjacency, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder, NamesBuilder,
     Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of, leiden, two_hop,
 };
-use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use petgraph::graph::{NodeIndex, UnGraph};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ fn lines(folder: &Path, name: &str) -> Result<Vec<String>> {
 fn walks(given: &Given, args: &Args) -> Result<()> {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
     for &(entity, chunk) in &given.mentions {
-        mentions.push(ConceptId(entity), LocalOrdinal(chunk), 1);
+        mentions.push(ConceptId(entity), Local(chunk), 1);
     }
     for &(source, target, weight) in &given.relations {
         relations.push(
@@ -138,7 +138,7 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
         .collect();
     let neighbours = Adjacency::open(adjacency(&ends, |id| ranks.get(id), &[]))?;
     let dead = RoaringBitmap::new();
-    let segments = [SegmentReader {
+    let segments = [Placed {
         base: Ordinal(0),
         chunk_count: given.chunk_count,
         dead: &dead,

@@ -14,7 +14,7 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 use tempfile::TempDir;
 
@@ -66,7 +66,7 @@ fn segment(data: &Data, count: u32) -> Result<Vec<u8>> {
     };
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors()) {
-        flat.push(LocalOrdinal(local), vector)?;
+        flat.push(Local(local), vector)?;
     }
     let graph = flat
         .graph(&options, 1)?
@@ -79,7 +79,7 @@ fn segment(data: &Data, count: u32) -> Result<Vec<u8>> {
 
 impl System for Loci {
     fn search(&mut self, query: &[f32], ef: usize, hits: &mut Vec<u32>) -> Result<()> {
-        let placed = [SegmentReader {
+        let placed = [Placed {
             base: Ordinal(0),
             chunk_count: self.count,
             dead: &self.dead,

@@ -13,7 +13,7 @@ use clap::Parser;
 use cpu_time::ProcessTime;
 use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{Field, TextBuilder, TextReader, TextScratch, TextSearch, search};
-use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
+use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 use tantivy::collector::TopDocs;
@@ -166,7 +166,7 @@ impl Loci {
         let (mut analyzer, mut builder) = (Analyzer::new(), TextBuilder::new());
         for (local, (title, text)) in (0..).zip(texts) {
             let texts = [(Field::Title, &title[..]), (Field::Body, text)];
-            builder.push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})?;
+            builder.push_texts(Local(local), &mut analyzer, texts, |_, _| {})?;
         }
         let bytes = builder.finish();
         let built = Built {
@@ -191,7 +191,7 @@ impl System for Loci {
     }
 
     fn ask(&mut self, question: &str) -> Result<usize> {
-        let placed = [SegmentReader {
+        let placed = [Placed {
             base: Ordinal(0),
             chunk_count: self.reader.local_end(),
             dead: &self.dead,
