@@ -29,7 +29,7 @@ const K: usize = 10;
 /// What to measure, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct TextBench {
-    /// Threads that ask.
+    /// Threads that search.
     pub threads: usize,
     /// The first so many chunks alone.
     pub limit: Option<usize>,
@@ -184,7 +184,7 @@ fn build(folder: &Folder, file: &Path) -> Result<Value, BenchError> {
     }))
 }
 
-/// Opens the mapped segment and asks once.
+/// Opens the mapped segment and searches once.
 fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), BenchError> {
     let started = Instant::now();
     let bytes = OsDisk
@@ -202,10 +202,10 @@ fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), Ben
     ))
 }
 
-/// What one thread asks with.
+/// The state of one searching thread.
 type Asker = (Analyzer, TermList, TextScratch);
 
-/// A mapped segment that is asked in the words of users.
+/// A mapped segment that is searched with the words of questions.
 struct TextSegment {
     reader: TextReader<Section>,
 }

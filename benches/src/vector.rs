@@ -35,11 +35,11 @@ const DEAD_SHARE: f64 = 0.1;
 pub struct VectorBench {
     /// Codes that walks compare; else those that suit the dimension.
     pub codes: Option<Codes>,
-    /// Threads that build, and that ask.
+    /// Threads that build and that search.
     pub threads: usize,
     /// The first so many vectors alone.
     pub limit: Option<usize>,
-    /// Shares of the vectors that random filters keep.
+    /// Fractions of the vectors that random filters match.
     pub filter_shares: Vec<f64>,
 }
 
@@ -164,7 +164,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     }))
 }
 
-/// Opens the mapped segment and asks once.
+/// Opens the mapped segment and searches once.
 fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), BenchError> {
     let started = Instant::now();
     let bytes = OsDisk
@@ -205,7 +205,7 @@ fn single_segment<'a>(
 
 static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
 
-/// What the questions ask of the segment.
+/// The searches of a segment.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     filter: Option<&'a RoaringBitmap>,
@@ -272,7 +272,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What a caller without an index would do: compare every vector that the filter keeps.
+/// Exact search without an index: compares every vector that the filter matches.
 fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Value, BenchError> {
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {

@@ -869,6 +869,52 @@ fn audit_log_records_calls_without_texts_or_secrets() {
     assert!(!text.contains(secret) && !text.contains("plumage"));
 }
 
+#[test]
+fn steps_of_a_transaction_are_in_metrics_and_audit_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, log) = (db_path(folder.path()), folder.path().join("audit.log"));
+    let served = TestServer::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--audit-log",
+        log.to_str().unwrap(),
+    ]);
+    let (writer, key) = served.with_key(Role::Write, None);
+    writer
+        .write(|tx| tx.put_document(document("", "a", "plumage")))
+        .unwrap();
+    let (reader, _) = served.with_key(Role::Read, None);
+    let refused = reader.write(|tx| tx.put_document(document("", "b", "plumage")));
+    assert_eq!(code(refused), Code::Forbidden);
+    let mut other = WireConnection::open(served.address, &key);
+    other.call(1, 0, &call::Commit { transaction: 7 });
+    assert_eq!(other.wait_for_end(1), Some(Code::Conflict));
+    let metrics = served.get("/metrics", Some(&served.keys[0].1)).body;
+    for (call, code) in [
+        ("Begin", "ok"),
+        ("Begin", "forbidden"),
+        ("Step", "ok"),
+        ("Commit", "ok"),
+        ("Commit", "conflict"),
+    ] {
+        let line = format!("loci_calls_total{{call=\"{call}\",code=\"{code}\"}} 1");
+        assert!(metrics.lines().any(|of| of == line), "{line}\n{metrics}");
+    }
+    assert!(metrics.contains("loci_call_seconds_count{call=\"Step\"} 1"));
+    let id = key.split('_').nth(1).unwrap();
+    let lines = common::json_lines(&std::fs::read_to_string(log).unwrap());
+    let calls = lines.iter().filter(|line| line["key"] == id);
+    let calls: Vec<&str> = calls.filter_map(|line| line["call"].as_str()).collect();
+    assert_eq!(calls, ["Begin", "Step", "Commit", "Commit"]);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line["call"] == "Begin" && line["code"] == "forbidden")
+    );
+}
+
 /// What Linux tells of a process under a name, as `VmRSS`; `None` where it knows no such thing.
 #[cfg(target_os = "linux")]
 fn status_of(pid: u32, name: &str) -> Option<String> {

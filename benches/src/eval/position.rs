@@ -1,4 +1,4 @@
-//! Lost in the middle: whether what stands in the middle of a document, or in a long one, is found less often.
+//! Lost in the middle: whether chunks in the middle of a document, or in a long one, are found less often.
 //!
 //! Every relevant chunk of every question counts once: as found when it is among the first 5. Its place is that of
 //! its middle character. A chunk that is all of its document has no place and counts by length alone; so does a
@@ -22,7 +22,7 @@ const LENGTHS: usize = 4;
 /// Recall by place and by length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LostInTheMiddle {
-    /// The strategy that was asked for.
+    /// The requested strategy.
     pub strategy: String,
     /// Whether no document of a relevant chunk has another one: a reason why there are no places.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -56,7 +56,7 @@ impl RecallBucket {
     }
 }
 
-/// Where a relevant chunk stands.
+/// The position of a relevant chunk.
 #[derive(Clone, Copy, Debug)]
 struct RelevantChunk {
     /// The place of its middle in the document, 0..=1; `None` where it is all of it, or the document is judged.
@@ -186,7 +186,7 @@ impl<'f> StoredKeys<'f> {
         }
     }
 
-    /// Where the chunk of a line stands; `None` where it is not stored.
+    /// The position of the chunk of a line; `None` if it is not stored.
     fn locate(&self, rows: &dyn Rows, id: &str) -> Result<Option<RelevantChunk>, StoreError> {
         let Some(line) = self.by_id.get(id) else {
             return Ok(None);

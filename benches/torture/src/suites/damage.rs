@@ -5,7 +5,7 @@
 //! vectors, graph, all of them, and communities; exports, backs up, checks; and searches once more when it was opened
 //! again. Promises:
 //!
-//! - an answer differs from that of the sound store only where it says `partial`, is an error, or the check finds
+//! - an answer differs from that of the intact store only if it is marked `partial`, is an error, or the check finds
 //!   something;
 //! - an export or backup that ends well holds what the sound store does;
 //! - nothing ends by a signal or a panic, and no round takes [`ROUND_MAX`].

@@ -192,7 +192,7 @@ pub(super) async fn write(auth: AuthenticatedRequest, sent: RequestBody) -> ApiR
     let changes = changes.into_iter().map(|change| change.change(&auth));
     let changes = changes.collect::<Result<Vec<Change>, Problem>>()?;
     let outcomes = auth.call(Write { changes }).await?.outcomes()?;
-    Ok(CallOutput::json(&json!({ "outcomes": outcomes }))?)
+    Ok(CallOutput::view(json!({ "outcomes": outcomes })))
 }
 
 #[cfg(test)]
