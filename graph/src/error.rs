@@ -1,4 +1,4 @@
-//! Why a section of the graph cannot be read. Every variant tells its reader what to do next.
+//! Why a section of the graph cannot be read. Every variant documents what to do next.
 
 /// An error of a graph section. All of them mean: rebuild the section from rows.
 #[derive(Debug, thiserror::Error)]

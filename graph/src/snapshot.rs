@@ -1,11 +1,11 @@
-//! The sections of all segments of a view as one graph, without what is dead.
+//! The sections of all segments of a snapshot as one graph, without what is dead.
 //!
 //! What is alive: a mention while its chunk is; an edge while one of its pieces of evidence is; an edge
 //! without any evidence while its segment has no dead chunk at all (nobody can tell when its reason
 //! is gone, and showing what was deleted is worse than missing an edge until compaction rebuilds the
 //! segment). A concept is visible while it has a live mention or a live edge.
 //!
-//! Start reading at [`GraphView`].
+//! Start reading at [`GraphSnapshot`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -300,7 +300,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
         neighbours
     }
 
-    /// [`GraphView::neighbours`] by the edges that `along` takes.
+    /// [`GraphSnapshot::neighbours`] by the edges that `edge_filter` accepts.
     pub fn neighbours_filtered(
         &self,
         concept: ConceptId,

@@ -1,4 +1,4 @@
-//! Why the store cannot do what was asked. Every variant tells its reader what to do next.
+//! The errors of the store. Every variant documents what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub enum StoreError {
     Locked {
         /// The store's folder.
         path: PathBuf,
-        /// The processes that hold its lock, as far as the system tells: `process 4711 (loci)`.
+        /// The processes that hold its lock, as far as the system reports them: `process 4711 (loci)`.
         holders: Vec<String>,
     },
     /// There is no store in this folder, and creating one was not asked for.
@@ -180,7 +180,7 @@ pub enum StoreError {
     },
 }
 
-/// Why a part cannot be used. Every variant tells its reader what to do next.
+/// Why a part cannot be used. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {

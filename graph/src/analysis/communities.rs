@@ -12,13 +12,13 @@
 //!      -    4n         community    of each concept; 2^32 - 1 for one that is in none
 //!      -    4(c + 1)   starts       rows of the next array
 //!      -    4m         members      ids: in each row by falling PageRank, then id
-//!      -    4c         parents      the community of the next level that each lies in; 2^32 - 1 for none
+//!      -    4c         parents      the community of the next level that contains each; 2^32 - 1 for none
 //! ```
 //!
 //! Communities have at least [`MEMBERS_MIN`] members and are numbered from 0 in the order of their first
 //! concepts.
 //!
-//! Start reading at [`write`].
+//! Start reading at [`write()`].
 
 use std::ops::Range;
 
@@ -217,7 +217,7 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
         row.iter().map(ConceptId)
     }
 
-    /// The community of the next level that a community lies in.
+    /// The community of the next level that contains a community.
     pub fn parent(&self, level: usize, community: u32) -> Option<u32> {
         let parents = self.words(&self.levels.get(level)?.parents);
         parents

@@ -14,7 +14,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::analysis::network::{Network, numbered};
 
-/// How communities are sought.
+/// How communities are found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeidenOptions {
     /// Above 1: smaller communities; below: larger ones.
@@ -42,7 +42,7 @@ pub struct Communities {
     /// The concepts, ascending.
     pub concepts: Vec<ConceptId>,
     /// By level, finest first; by place of the concept, its community: numbered from 0 in the order of their
-    /// first concepts. Every community of a level lies in one of the next.
+    /// first concepts. Every community of a level is part of one of the next.
     pub levels: Vec<Vec<u32>>,
     /// Of the last level.
     pub modularity: f64,

@@ -1,4 +1,4 @@
-//! PageRank (R6) of concepts, and the section that keeps it.
+//! PageRank of concepts, and its section.
 //!
 //! ```text
 //! offset  size  field     (integers are little-endian)

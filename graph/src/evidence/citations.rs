@@ -16,9 +16,9 @@
 //!      -    4e        edges        places in the arrays above, ascending in each row
 //! ```
 //!
-//! A work's document, where there is one, stands in rows: it may come and go without the citations.
+//! A work's document, where there is one, is stored in rows: it may be added and deleted without the citations.
 //!
-//! Start reading at [`CitationsView`].
+//! Start reading at [`CitationsSnapshot`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -231,7 +231,7 @@ pub struct CitationsSnapshot<'a, B> {
 }
 
 impl<'a, B: AsRef<[u8]>> CitationsSnapshot<'a, B> {
-    /// The citations of the chunks in a range, which lies in one segment, by chunk, then number.
+    /// The citations of the chunks in a range, which is in one segment, by chunk, then number.
     pub fn in_chunks(&self, range: Range<Ordinal>) -> Vec<(Ordinal, CitationEdge)> {
         let after = self
             .segments

@@ -1,4 +1,4 @@
-//! MERGE (R4): what documents say of a concept or relation, folded into its record.
+//! Contributions of documents merged into the record of a concept or relation.
 //!
 //! The contribution of a document is the truth and the record is derived, so everything in a record
 //! must follow from the *set* of contributions, not from their order:
@@ -11,7 +11,7 @@
 //! | synonyms | all of them, sorted, without the concept's own name |
 //! | mention count, weight, document count | sums; weights are millionths, so sums are exact |
 //!
-//! Law: any order of folds, and of withdrawals that are recounted where [`Withdrawn::Recount`] says
+//! Law: any order of folds, and of withdrawals that are recounted where [`WithdrawOutcome::Recount`] says
 //! so, gives the record that recounting the remaining contributions gives.
 //!
 //! A sum that reaches `u64::MAX` stays there and is recounted at every withdrawal.
@@ -58,7 +58,7 @@ pub fn fold(record: &mut ConceptRecord, document: DocumentId, contribution: &Con
 
 /// Takes what `document` said out of the record of a concept.
 ///
-/// `contribution`: exactly what was folded. On [`Withdrawn::Recount`] the record is in between and
+/// `contribution`: exactly what was folded. On [`WithdrawOutcome::Recount`] the record is in between and
 /// the caller replaces it by [`recount`] of the other contributions.
 pub fn withdraw(
     record: &mut ConceptRecord,

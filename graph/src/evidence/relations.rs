@@ -391,7 +391,7 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
 
     /// The edges from the concept at `source` to those at `targets`, by target and kind.
     ///
-    /// `targets`: places ([`RelationsReader::places`]), ascending. Costs a pass over the edges of a source with few, and
+    /// `targets`: indices ([`RelationsReader::concept_indices`]), ascending. Costs a pass over the edges of a source with few, and
     /// a binary search for each target otherwise.
     pub(crate) fn edges_between<'r, 't>(
         &'r self,

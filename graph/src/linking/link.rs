@@ -81,7 +81,7 @@ pub fn link_filtered<B: AsRef<[u8]>>(
     link_words(readers, &words(text), keep)
 }
 
-/// [`link_where`] in the words of a text.
+/// [`link_filtered`] in the words of a text.
 pub(crate) fn link_words<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     words: &[Word],

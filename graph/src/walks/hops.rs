@@ -1,4 +1,4 @@
-//! Traversal of a few hops from several seeds (R9), and the chunks of what it reached.
+//! Traversal of a few hops from several seeds, and the chunks of what it reached.
 //!
 //! Start reading at [`two_hop`].
 
@@ -13,7 +13,7 @@ use crate::snapshot::{EdgeFilter, GraphSnapshot};
 /// Hops that a traversal may be asked for.
 pub const HOPS_MAX: usize = 3;
 
-/// Chunks that are told apart by comparing them with each other.
+/// Chunks up to which repeats are found by comparing them with each other.
 const COMPARED_MAX: usize = 64;
 
 /// How far a traversal goes.
@@ -67,7 +67,7 @@ pub struct ReachedConcept {
 /// count towards the limit. Returns by hops, then falling PageRank, then id; each concept once, with
 /// a shortest path whose every step comes from the predecessor that stands first in that order.
 ///
-/// Costs at most `limit²` neighbours a hop where they are written by rank ([`GraphView::adjacency`]). Without,
+/// Costs at most `limit²` neighbours a hop where they are written by rank ([`GraphSnapshot::adjacency`]). Without,
 /// at most `limit · (edges of a concept)` for the concepts before the last hop, unless one hop alone
 /// passes the limit: that hop is collected whole, because its best may come from anywhere.
 pub fn two_hop<B: AsRef<[u8]>>(
@@ -156,7 +156,7 @@ fn ranked_hops<B: AsRef<[u8]>>(
         for from in first..end {
             let neighbours = adjacency.neighbours(ConceptId(reached[from].concept));
             cut |= neighbours.len() > options.fan_out;
-            // One more than may be returned tells that something is left out.
+            // One more than may be returned shows that something is left out.
             let mut remaining = left + 1;
             for concept in neighbours.take(options.fan_out) {
                 if reached[..end]
@@ -248,7 +248,7 @@ struct LevelSearch<'a, B> {
 }
 
 impl<B: AsRef<[u8]>> LevelSearch<'_, B> {
-    /// What lies one edge beyond `level` and was not seen before, in order.
+    /// The concepts one edge beyond `level` that were not seen before, in order.
     fn expand_level(&mut self, level: &[ReachedConcept], hops: usize) -> Vec<ReachedConcept> {
         let mut next = Vec::new();
         for from in level {

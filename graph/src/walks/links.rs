@@ -1,12 +1,12 @@
-//! What a walk with restart steps along: concept → chunk, chunk → concept, concept → concept, with the chance of
+//! The links of a walk with restart: concept → chunk, chunk → concept, concept → concept, with the probability of
 //! each step. Written with the analysis as one section, or read off the segments where that is older than
 //! they are.
 //!
 //! With rarity(c) = ln(1 + live chunks / live chunks that mention c):
-//! - from a concept to a chunk that mentions it, the chance goes with 1 + ln(mentions there);
-//! - from a chunk to a concept that it mentions, the chance goes with the concept's rarity;
-//! - from a concept to a neighbour, the chance goes with the weight of the relations between them; where
-//!   all weigh nothing, each neighbour is as likely as the others.
+//! - from a concept to a chunk that mentions it, the probability is proportional to 1 + ln(mentions there);
+//! - from a chunk to a concept that it mentions, the probability is proportional to the concept's rarity;
+//! - from a concept to a neighbour, the probability is proportional to the weight of the relations between them;
+//!   where all weigh nothing, each neighbour is as likely as the others.
 //!
 //! A concept that one chunk alone mentions sends back what that chunk sent: a walk that takes no relations
 //! counts such concepts as the chunk's *own* share and need not visit them.

@@ -1,4 +1,4 @@
-//! What to learn before a concept (G7): its transitive prerequisites in learning order.
+//! What to learn before a concept: its transitive prerequisites in learning order.
 //!
 //! Start reading at [`prerequisites`].
 

@@ -1,4 +1,4 @@
-//! Random walk with restart over the links between concepts and chunks, and over relations (X1): personalised
+//! Random walk with restart over the links between concepts and chunks, and over relations: personalised
 //! PageRank of the chunks, by a bounded number of steps or by local push.
 //!
 //! The walk starts at the concepts of a question, goes to chunks that mention them, on to other concepts
@@ -10,7 +10,7 @@
 //! steps as in Gutiérrez et al., "HippoRAG", NeurIPS 2024; local push: Andersen, Chung and Lang, "Local
 //! Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
 //!
-//! Start reading at [`restart_walk`].
+//! Start reading at [`random_walk`](random_walk()).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -61,7 +61,7 @@ pub struct RandomWalkOptions {
     pub relation_probability: f64,
     /// Links that one step follows: those of the concepts or chunks with the most mass. Bounds the cost
     /// of concepts that very many chunks mention. Of links that are not written down
-    /// ([`GraphView::links`]) a sixteenth as many are followed, as each costs as much more. A walk until a residual
+    /// ([`GraphSnapshot::links`]) a sixteenth as many are followed, as each costs as much more. A walk until a residual
     /// follows [`STEPS_MAX`] times as many.
     pub links_max: usize,
 }
@@ -93,7 +93,7 @@ pub struct RandomWalkResult {
 /// `seeds`: concepts with positive weights of any scale; repeats add up; concepts that no live chunk
 /// mentions are ignored. `filter`: ordinals that may be returned; the walk itself goes anywhere.
 ///
-/// The walk starts at a seed with a chance that goes with weight · rarity, and at a concept it starts anew
+/// The walk starts at a seed with a probability proportional to weight · rarity, and at a concept it starts anew
 /// with the chance `restart`. The answer does not depend on how chunks fell into segments, nor, where the
 /// bound leaves nothing out, on whether the links are written down, to the bit.
 ///

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Terms that are told apart by comparing them with each other.
+/// Terms up to which repeats are found by comparing them with each other.
 const LINEAR_SCAN_MAX: usize = 24;
 
 /// What a question counts by, and how often each counts.

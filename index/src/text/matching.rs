@@ -21,13 +21,13 @@ use crate::analysis::{Analyzer, OwnedToken, is_unspaced, untagged};
 /// The chunks that answer `query` best, scored by BM25.
 ///
 /// A chunk answers when it has all parts that must be there, none that must not, and of a question without
-/// such parts at least one. See [`TextQuery`] for the language, and [`super::search`] for the rest.
+/// such parts at least one. See [`TextQuery`] for the language, and [`super::search()`] for the rest.
 ///
 /// # Errors
 /// [`TextError::Question`], [`TextError::Parameters`], [`TextError::Malformed`].
 ///
 /// # Cost
-/// That of [`super::search`]; for phrases and fields also the positions of their chunks, for patterns and
+/// That of [`super::search()`]; for phrases and fields also the positions of their chunks, for patterns and
 /// misspellings a walk through the dictionary and the postings of all words that fit.
 pub fn search_query<B: AsRef<[u8]>>(
     segments: &[SegmentReader<'_, TextReader<B>>],

@@ -1,4 +1,4 @@
-//! Words: one section of a segment with the terms of a layer's chunks, and BM25 over several.
+//! Text search: one section of a segment with the terms of a layer's chunks, and BM25 over several.
 //!
 //! ```text
 //! offset  size  field              (integers are little-endian, at no particular alignment)
@@ -47,7 +47,7 @@
 //! count each term as often as the weight of its field says; the length code is [`length::encode`] of
 //! the terms that the chunk has. Chunks without terms leave no trace.
 //!
-//! Start reading at [`search`] or [`TextBuilder::push`].
+//! Start reading at [`search()`] or [`TextBuilder::push`].
 
 mod automata;
 mod bm25;
@@ -105,7 +105,7 @@ const SKIP_LEN: usize = 64;
 /// Bits of a position that are its place in the field.
 const POSITION_BITS: u32 = 24;
 
-/// What a term of a chunk stands in.
+/// The field of a chunk that a term is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
@@ -140,7 +140,7 @@ impl Field {
     }
 }
 
-/// Why text cannot be indexed or searched. Every variant tells its reader what to do next.
+/// Why text cannot be indexed or searched. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {

@@ -1,6 +1,6 @@
 //! The search of one segment, a window of 65,536 chunks at a time.
 //!
-//! Rare terms are added up chunk by chunk, then [`select`](super::select) adds the frequent ones where that
+//! Rare terms are added up chunk by chunk, then [`select`] adds the frequent ones where that
 //! can matter.
 
 use loci_storage::{LocalOrdinal, SegmentReader};

@@ -5,7 +5,7 @@
 //! one by no more than ‖q‖ · ‖v − v̂‖ + ‖q − q̂‖ · ‖v̂‖ (Cauchy and Schwarz), where q̂ and v̂ are what the codes
 //! of query and vector stand for; both factors are kept for every vector.
 //!
-//! Start reading at [`Coded::scores`].
+//! Start reading at [`ByteCodes::scores`].
 
 use super::Metric;
 use super::codes::{Quantiser, Query, TransformScratch};

@@ -90,15 +90,15 @@ impl FlatBuilder {
         self.build_graph_from::<Vec<u8>>(options, count_min, None, &|| true)
     }
 
-    /// As [`FlatBuilder::graph`], beginning with the graph of another section: its vectors that are
+    /// As [`FlatBuilder::build_graph`], beginning with the graph of another section: its vectors that are
     /// here too are copied with their links, the others inserted. Built anew where that is better:
     /// where over a fifth of the old vectors is gone, over nine tenths are new, or the old graph is damaged.
     /// - `before`: the other section, and for each of its vectors the place that it has here, or
-    ///   [`NOT_KEPT`](super::NOT_KEPT). A vector that is kept is the same.
+    ///   [`REMOVED_NODE`](super::REMOVED_NODE). A vector that is kept is the same.
     /// - `go_on`: asked now and then; `false` ends the build.
     ///
     /// # Errors
-    /// Those of [`FlatBuilder::graph`]; [`VectorError::Stopped`].
+    /// Those of [`FlatBuilder::build_graph`]; [`VectorError::Stopped`].
     pub fn build_graph_from<B: AsRef<[u8]>>(
         &self,
         options: &GraphOptions,
@@ -243,7 +243,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         self.dim
     }
 
-    /// What nearness means here.
+    /// The metric of its vectors.
     pub fn metric(&self) -> Metric {
         self.metric
     }

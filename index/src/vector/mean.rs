@@ -164,7 +164,7 @@ impl RotatedSum {
         }
     }
 
-    /// Adds a code of `graph`; [`Rotated::flush`] follows the last one of a segment.
+    /// Adds a code of `graph`; [`RotatedSum::flush`] follows the last one of a segment.
     fn add<B: AsRef<[u8]>>(&mut self, code: &[u8], graph: &GraphReader<B>) {
         add_levels(code, &mut self.levels);
         self.pending_count += 1;

@@ -12,7 +12,7 @@ use crate::top::Top;
 /// A search for the nearest chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct VectorQuery<'a> {
-    /// `[dim]`, of any length; see [`Metric::prepare`] for what is refused.
+    /// `[dim]`, of any length; see [`Metric::prepare`](super::Metric::prepare) for what is refused.
     pub vector: &'a [f32],
     /// Ordinals that may be found; `None` for all. Deleted chunks are never found.
     pub filter: Option<&'a RoaringBitmap>,
@@ -54,7 +54,7 @@ pub struct SegmentSearchStats {
     pub is_graph_damaged: bool,
 }
 
-/// Memory that searches use again, one at a time; and what the last one did.
+/// Memory that searches reuse, one at a time; and statistics of the last one.
 #[derive(Debug, Default)]
 pub struct VectorScratch {
     pub(super) prepared: Vec<f32>,

@@ -24,7 +24,7 @@ use super::{Metric, VectorError};
 /// # Cost
 /// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
 /// them the fewer may be found, up to one for each vector that may, then one at full precision for each
-/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one between codes for each vector,
+/// that codes do not distinguish from the hits, `2 · ef` at most; in others, one between codes for each vector,
 /// then one at full precision for each that these cannot rule out (for all that may be found under L2, below 64
 /// vectors, and where that is no more than one of 16; the second search makes the codes, a byte a number). A walk
 /// that meets fewer than `k` is followed by a scan. No allocation in the steady state but the answer and, under a

@@ -153,7 +153,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
         if flat.is_dense() || allowed == 0 {
             return allowed.min(flat.len());
         }
-        // Others than those with vectors may be allowed too: a sample tells how many.
+        // Others than those with vectors may be allowed too: a sample estimates how many.
         let step = (flat.len() / SAMPLE_LEN).max(1);
         let sample = || (0..flat.len() as u32).step_by(step);
         let hits = sample().filter(|&place| self.is_eligible(place)).count();
@@ -179,7 +179,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
                 .is_none_or(|filter| filter.contains(self.placed.ordinal(local).0))
     }
 
-    /// Leaves in the pool the nearest that may be found; `Way::Exact` where nothing was done.
+    /// Leaves in the pool the nearest that may be found; `SearchStrategy::Exact` where nothing was done.
     fn find_candidates(
         &self,
         graph: &GraphReader<B>,
@@ -355,7 +355,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
         }
     }
 
-    /// Offers the vectors that may be found: all of them, or those that codes cannot tell to be too far.
+    /// Offers the vectors that may be found: all of them, or those that codes cannot rule out.
     fn search_exact(
         &self,
         eligible: usize,
@@ -378,7 +378,7 @@ impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
     }
 
     /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these; `false`
-    /// where codes tell nothing of the query.
+    /// where codes cannot represent the query.
     fn search_by_codes(
         &self,
         byte_codes: &ByteCodes,

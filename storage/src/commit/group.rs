@@ -38,7 +38,7 @@ pub(crate) struct Group<'t> {
     documents_to_tombstone: BTreeSet<DocumentId>,
     edits: Vec<ManifestEdit>,
     bytes: usize,
-    /// Told which rows change, while somebody wants to know.
+    /// Records which rows change, while the database is being copied.
     changed_rows: Option<&'t mut BTreeSet<(Table, Key)>>,
 }
 
@@ -516,7 +516,7 @@ impl<'t> Group<'t> {
 
     /// Deletes a space that is neither active nor being built any more, with its projection and
     /// the vectors of segments in it. The rows of its vectors are deleted little by little
-    /// ([`crate::Staging::sweep`]).
+    /// ([`crate::Staging::sweep_dropped_vectors`]).
     fn drop_space(&mut self, space: Option<u32>) -> Result<(), StoreError> {
         let Some(space) = space else { return Ok(()) };
         let key = space.to_be_bytes();

@@ -108,7 +108,7 @@ impl Committer<'_> {
                 | Job::Swap { done, .. } => {
                     reply(&done, Err(error));
                 }
-                // Nobody waits, or is told by the sender's end.
+                // Nobody waits, or sees that the sender is dropped.
                 Job::TakeChanges { .. } | Job::StopTracking => {}
             }
             return;
@@ -324,7 +324,7 @@ impl Committer<'_> {
     }
 }
 
-/// A writer that no longer waits has nobody to tell.
+/// Sends a result to a writer, which may no longer wait.
 fn reply(done: &Sender<Result<u64, StoreError>>, result: Result<u64, StoreError>) {
     let _ = done.send(result);
 }

@@ -1,4 +1,4 @@
-//! Writing the database anew: what redb keeps free inside its file is given back to the disk.
+//! Copying the database to a new file, which frees the disk space that redb retains inside the old one.
 //!
 //! A copy is made from a snapshot while readers and writers go on; the committing thread notes which
 //! rows change meanwhile, brings the copy up to date with those in the end, and gives it the

@@ -1,10 +1,9 @@
 //! redb's file, which stays readable after a write to it failed.
 //!
-//! redb refuses reads too once a write or sync failed. But what a failed disk must not stop is
-//! searches; so a failure is kept here, and redb is not told. From then on nothing is written to the
-//! disk: what redb writes stays in memory, over the file, and so does what was written before and not
-//! synced yet, as a failed sync may have lost it. Whoever commits asks [`Failure::check`] before he
-//! believes it.
+//! redb refuses reads too once a write or sync failed. A failed disk must not stop searches, so this file
+//! records a failure and hides it from redb. From then on nothing is written to the disk: what redb writes
+//! stays in memory, over the file, and so does what was written before and not synced yet, as a failed sync
+//! may have lost it. Whoever commits calls [`WriteFailure::check`] before a commit counts as done.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -74,7 +73,7 @@ struct FreePageDamage {
 impl Database {
     /// Opens `file`, and makes it a database where it is empty. `cache_bytes`: what redb may keep of it in memory.
     ///
-    /// Whether writes failed meanwhile is for [`Failure::check`] to tell.
+    /// [`WriteFailure::check`] reports whether writes failed meanwhile.
     ///
     /// # Errors
     /// [`StoreError::DamagedFreePages`] before anything is written.
@@ -217,7 +216,7 @@ impl fmt::Debug for DatabaseFile {
 }
 
 impl DatabaseFile {
-    /// Wraps `file`; the second value tells of failures.
+    /// Wraps `file`; the second value reports failed writes.
     pub(crate) fn new(file: Box<dyn RandomAccessFile>) -> (DatabaseFile, Arc<WriteFailure>) {
         let failure = Arc::new(WriteFailure::default());
         let wrapped = DatabaseFile {

@@ -2,10 +2,10 @@
 //!
 //! | to | read |
 //! | --- | --- |
-//! | open it, and notice failed writes | [`file`] |
+//! | open it, and notice failed writes | [`mod@file`] |
 //! | check its pages without redb | [`pages`] |
 //! | read the rows of one committed state | [`read_tables`] |
-//! | check or make its format | [`format`] |
+//! | check or make its format | [`mod@format`] |
 //! | verify rows against each other | [`verify`] |
 //! | copy it to a new file | [`copy`] |
 

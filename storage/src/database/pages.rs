@@ -2,9 +2,9 @@
 //!
 //! redb has tables of its own: which pages are free, and which will be. It reads them when it opens a file and at every
 //! commit, and believes them: a damaged one lets it write over pages that rows are on, or panic where nothing can catch
-//! it. So they are read before redb is given a file to write to ([`verify`]). A file that fails this is opened in memory
-//! only, without them: redb then finds out from the rows which pages are free ([`forget_free_pages`]). [`verify_rows`]
-//! tells whether the rows of a file that a store has open can be copied all the same.
+//! it. So they are verified before redb gets a file to write to ([`verify_system_tables`]). A file that fails this is
+//! opened in memory only, without them: redb then derives from the rows which pages are free ([`clear_system_tables`]).
+//! [`verify_user_tables`] checks whether the rows of a file that a store has open can be copied all the same.
 //!
 //! Always true: bytes are hostile, whatever their checksums say. No more pages are read than the file has, and of a page
 //! no more than 2 MiB are in memory at a time.
@@ -319,7 +319,7 @@ impl PageReader<'_> {
         let (start, len) = self.locate_page(root)?;
         let not_whole = || PageError::from("a page's checksum does not fit");
         let mut page = Vec::new();
-        // What says how much of it is used lies in its first bytes, mostly in the first of all.
+        // Its first bytes say how much of it is used, mostly the very first.
         self.read_until_len(&mut page, start, len.min(self.layout.page_len as usize))?;
         let mut used_len = page_used_len(&page, widths);
         if used_len.is_none() {

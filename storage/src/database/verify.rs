@@ -1,11 +1,11 @@
 //! Rows verified while they are copied, so that damage is never copied over what is whole.
 //!
-//! A page of redb's tree that was lost or replaced by another leaves rows whose own checksums are right. What tells is
+//! A page of redb's tree that was lost or replaced by another leaves rows whose own checksums are right. Such damage shows in
 //! their order, their number and what they say of each other: keys ascend strictly, a table has as many rows as its tree
 //! says, every row points at rows that are there and is pointed back at, and documents, chunks, concepts, relations and
 //! items are as many as the manifest says.
 //!
-//! Start reading at [`Verifier`]; [`lacks`] is what `check` looks at, too.
+//! Start reading at [`Verifier`]; `check` uses [`dangling_reference`], too.
 
 use redb::{ReadableTable, ReadableTableMetadata};
 use roaring::RoaringBitmap;
@@ -217,7 +217,7 @@ impl<'v> Verifier<'v> {
     }
 }
 
-/// The ids that a manifest gives out next: name, table, next, first of all.
+/// The next ids of a manifest: name, table, next id, first id of all.
 pub(crate) fn next_ids(manifest: &ManifestRecord) -> [(&'static str, Table, u64, u64); 7] {
     [
         ("document", Table::Documents, manifest.next_document, 1),
@@ -230,7 +230,7 @@ pub(crate) fn next_ids(manifest: &ManifestRecord) -> [(&'static str, Table, u64,
     ]
 }
 
-/// Why an id that is given out next is not beyond all that are there with room for more; `None` where it is.
+/// Why the next id is not greater than every id in use, or leaves no ids for later; `None` where it is sound.
 pub(crate) fn check_next_id(
     tables: &Tables,
     name: &str,

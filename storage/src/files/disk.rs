@@ -57,11 +57,11 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
     /// Locks a file against [`Disk::lock`] alone: others may lock it so, too. It is not written to. Where it is
     /// missing, nothing is locked.
-    /// A disk that does not tell the two apart locks it as that does.
+    /// A disk without shared locks takes an exclusive one.
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.lock(path)
     }
-    /// Who holds a lock on the file, as far as the system tells: `process 4711 (loci)`.
+    /// Who holds a lock on the file, as far as the system reports them: `process 4711 (loci)`.
     fn lock_holders(&self, _path: &Path) -> Vec<String> {
         Vec::new()
     }
@@ -270,7 +270,7 @@ impl NewFile for OsNewFile {
     }
 }
 
-/// The system drops the lock when the process ends, however it ends. Dropped before, it is given back by name: a
+/// The system drops the lock when the process ends, however it ends. Dropped before, it is released explicitly: a
 /// process that another thread starts has a copy of every open file until it runs its program, and closing ours would
 /// leave the lock to that copy.
 #[derive(Debug)]
@@ -288,7 +288,7 @@ impl FileLock for NoLock {}
 
 impl Drop for OsLock {
     fn drop(&mut self) {
-        // What cannot be given back goes with the last copy.
+        // What cannot be released now is released with the last copy.
         let _ = self.file.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! Who holds a lock on a file, as far as Linux tells it in `/proc/locks`: for error messages, and nothing else.
+//! The processes that hold a lock on a file, from `/proc/locks` of Linux: for error messages only.
 //!
 //! Best effort: a process of another container, or on another machine that shares the disk, is not seen.
 
@@ -37,7 +37,7 @@ fn processes(path: &Path) -> Vec<u32> {
     let (device, inode) = (metadata.dev(), metadata.ino());
     let locks = locks.lines().filter_map(parse);
     let locks = locks.filter(|lock| lock.inode == inode);
-    // Some file systems tell a file's device otherwise than the kernel tells its lock's.
+    // On some file systems `stat` and the kernel's lock table report different devices for a file.
     let is_on_file =
         |lock: &LockEntry| lock.device == device_of(device) || has_open(lock, &metadata);
     locks.filter(is_on_file).map(|lock| lock.process).collect()
@@ -75,7 +75,7 @@ fn parse(line: &str) -> Option<LockEntry> {
     })
 }
 
-/// Major and minor number of a device as `stat` tells it.
+/// Major and minor number of a device as `stat` reports it.
 #[cfg(target_os = "linux")]
 fn device_of(device: u64) -> (u64, u64) {
     let major = ((device >> 8) & 0xfff) | ((device >> 32) & !0xfff);

@@ -1,4 +1,4 @@
-//! A disk over another that is only read: what is written stays in memory, and goes with the store.
+//! A disk over another that is only read: what is written stays in memory, and is dropped with the store.
 //!
 //! So a store on a file system that cannot be written to is opened like any other: what redb and the store put right
 //! when they open, as after a crash, they put right here, and what was damaged is built again here.

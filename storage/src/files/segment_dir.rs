@@ -1,4 +1,4 @@
-//! Where parts too large for a row live. Write once, then read for ever.
+//! The folder of parts that are too large for a row. Each file is written once and then only read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl SegmentDir {
         self.lost_pages.count()
     }
 
-    /// Where the part of this name lies. A name that a manifest lists may be anything: one that is not ours could
+    /// The path of the part of this name. A name that a manifest lists may be anything: one that is not ours could
     /// lead out of the folder.
     fn part_path(&self, name: &str) -> io::Result<PathBuf> {
         match parse_generation(name) {

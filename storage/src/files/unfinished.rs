@@ -1,11 +1,10 @@
-//! The mark of a folder that is being filled, and has no whole store yet.
+//! The marker of a folder that a command is filling and that has no complete store yet.
 //!
-//! A restore, an import and a first backup write it before anything else, durably, and remove it after the database has
-//! its name. So a folder that has the mark and no database is what a stopped command left: it is opened by nobody, and
-//! the same command, run again, begins anew there. A folder that has both was stopped after its last step that matters,
-//! and is whole.
+//! A restore, an import and a first backup write the marker durably before anything else, and remove it after the
+//! database has its name. A folder with a marker and no database was left by a stopped command: nothing opens it, and
+//! the same command, run again, starts over there. A folder with both is complete.
 //!
-//! Start reading at [`begin`] and [`refuse`].
+//! Start reading at [`write_marker`] and [`check_complete`].
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //! A backup is a store of its own, of one committed state. Files of segments never change and no two have one
 //! name, so a backup that is made again copies those that it lacks, then the rows, then forgets the files that the
 //! new state does not list. Until its database has its name, the folder holds the backup that it held before; states
-//! before it may be set aside ([`crate::maintenance::backup_folder`]).
+//! before it may be set aside (`backup_folder`).
 //!
 //! Always true: a damaged store is not backed up, and says what is damaged. Every page of its database is verified, every
 //! row with what it says of others on its way, and the copy is read back before it takes the place of the one before.
@@ -62,7 +62,7 @@ impl<V: IndexFactory> Store<V> {
     /// `keep`: how many states the folder keeps, this one included; the one before is set aside, the oldest go.
     /// `None`: the one before is replaced, and what is set aside stays.
     ///
-    /// `report` is told (rows copied, rows in all); break ends it, and leaves the earlier backup as it was: then
+    /// `report` is called with (rows copied, rows in all); break stops it and leaves the earlier backup as it was: then
     /// `None` is returned.
     ///
     /// # Errors
@@ -72,8 +72,8 @@ impl<V: IndexFactory> Store<V> {
     ///
     /// # Cost
     /// Reads the database's file and all rows, with a lookup or two for each; writes and reads back all rows, and the
-    /// files that are new. Searches go on; writes wait while the file's pages are read. Room that the state at hand takes
-    /// is not given back meanwhile.
+    /// files that are new. Searches go on; writes wait while the file's pages are read. Space that the
+    /// copied state takes is not freed meanwhile.
     pub fn backup(
         &self,
         to: &Path,
@@ -157,7 +157,7 @@ pub fn restore(
     reach("restore-marked");
     let restored = copy_store(disk, &source, to);
     if restored.is_err() {
-        // What cannot be removed is marked, and goes with the next restore.
+        // What cannot be removed is marked, and deleted by the next restore.
         let _ = unfinished::delete_leftovers(&**disk, to, FolderOperation::Restore)
             .and_then(|()| unfinished::remove_marker(&**disk, to));
     }
@@ -208,7 +208,7 @@ fn copy_listed(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), Store
     Ok(())
 }
 
-/// Every document lies in one segment with as many chunks as its row says. What is being built again may lack some.
+/// Every document is in one segment with as many chunks as its row says. A rebuild in progress may lack some.
 fn check_segments_match_rows(snapshot: &Snapshot) -> Result<(), StoreError> {
     let mut first = None;
     check::check_segments(snapshot, &mut |finding| {

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! Files of segments never change, so a state that is set aside shares them with the newest where the disk can give a
-//! file two names. A folder of a generation that has no database is what a stopped backup left, and goes with the next.
+//! file two names. The next backup deletes a folder of a generation without a database, which a stopped backup left.
 //!
 //! Always true: a whole state is in the folder from the first backup on. It is set aside, by a rename, only once the
 //! next one is whole and verified beside it.
 //!
-//! Start reading at [`Target::open`].
+//! Start reading at [`BackupTarget::open`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ impl BackupTarget {
             if n < keep {
                 retained.push(generation)
             } else {
-                // Somebody looks something up there: it goes with the next backup.
+                // Another process reads it: the next backup deletes it.
                 match StoreLock::acquire(&*self.disk, &folder) {
                     Ok(_lock) => delete_state(&self.disk, &folder)?,
                     Err(StoreError::Locked { .. }) => retained.push(generation),

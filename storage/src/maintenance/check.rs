@@ -2,7 +2,7 @@
 //!
 //! Two depths. Plain: each row's checksum, the shape of its key, its record; each part's header, bounds, checksums
 //! and whether its indexes open. Deep: each row that points at another points at one that is there, and is pointed
-//! back at; each live document lies in one segment, whole.
+//! back at; each live document is in one segment, whole.
 //!
 //! Always true: nothing is changed, and what cannot be read is a finding, not an end.
 //!
@@ -234,7 +234,7 @@ impl Checker<'_> {
     }
 }
 
-/// Each live document lies in one segment with all of its chunks, and every run is of a document. While segments are
+/// Each live document is in one segment with all of its chunks, and every run is of a document. While segments are
 /// built again, documents may be in none.
 pub(crate) fn check_segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
     let mut add_finding = |file: &str, section: &str, key: &[u8], why: &str| {

@@ -1,4 +1,4 @@
-//! What takes room: rows by table, views by section.
+//! Disk usage: rows by table, indexes by section.
 //!
 //! Start reading at [`Snapshot::usage`].
 
@@ -13,12 +13,12 @@ use crate::rows::tables::Table;
 use crate::section::SectionId;
 use crate::snapshot::Snapshot;
 
-/// What takes the room of one committed state.
+/// The disk usage of one committed state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
     /// Rows, by table; tables without rows are left out.
     pub tables: Vec<TableUsage>,
-    /// Views, by what their sections hold, in rows and files together.
+    /// Indexes, by section, in rows and files together.
     pub sections: Vec<SectionUsage>,
 }
 
@@ -49,7 +49,7 @@ pub struct SectionUsage {
 }
 
 impl Snapshot {
-    /// What takes the room.
+    /// Measures the disk usage.
     ///
     /// # Cost
     /// A pass over the pages of all tables.

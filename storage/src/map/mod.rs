@@ -54,7 +54,7 @@ impl MappedFile {
     }
 
     /// Whether pages of it were lost since it was mapped, or the file is shorter by now: what was read from it may be
-    /// zeros that nobody wrote. No fault tells of the rest of the page that a file was cut in. Costs a system call.
+    /// zeros that nobody wrote. No fault reports the rest of the page that a file was cut in. Costs a system call.
     pub fn has_lost_pages(&self) -> bool {
         if self.registered.has_lost_pages() {
             return true;

@@ -108,7 +108,7 @@ impl<T: Copy + Ord> fmt::Debug for Pin<T> {
     }
 }
 
-/// Something on disk that goes with its last reader once it was retired. `R` removes it.
+/// Something on disk that is deleted with its last reader once it was retired. `R` deletes it.
 pub(crate) struct Reclaim<R: Fn()> {
     retired: AtomicBool,
     remove: R,

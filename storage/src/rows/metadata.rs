@@ -1,9 +1,8 @@
-//! What a hit and its citation need of a row, read in place: the rest is validated, but not copied.
+//! The fields of a row that a hit and its citation need, read in place: the rest is validated, but not copied.
 //!
-//! Always true: a head has the fields that are named here as its record has them, and defaults for all others.
-//! `heads_are_what_their_records_say` (`db/tests/lost.rs`) holds them to that.
+//! Always true: metadata has the fields that are named here as its record has them, and defaults for all others.
 //!
-//! Start reading at [`chunk_head`].
+//! Start reading at `Rows::chunk_metadata`.
 
 use rkyv::api::high::{HighDeserializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
@@ -86,7 +85,7 @@ pub fn digest_metadata(key: &[u8], payload: &[u8]) -> Result<DigestMetadata, Sto
     })
 }
 
-/// See [`digest_head`].
+/// See [`digest_metadata`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestMetadata {
     /// The document of each sentence.

@@ -498,7 +498,7 @@ pub fn encode<T>(record: &T) -> Result<Vec<u8>, StoreError>
 where
     T: for<'a> Serialize<HighSerializer<Vec<u8>, ArenaHandle<'a>, rancor::Error>>,
 {
-    // Room for the record itself, and for texts as they mostly are.
+    // Capacity for the record itself, and for texts of usual length.
     let buffer = Vec::with_capacity(size_of::<T::Archived>() + ENCODED_TEXT_CAPACITY);
     let bytes = rkyv::api::high::to_bytes_in::<_, rancor::Error>(record, buffer);
     bytes.map_err(|why| StoreError::Invalid(why.to_string()))
@@ -555,7 +555,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
     ]);
     match head[0] {
         0 if body.len() as u64 == len => Ok(body.to_vec()),
-        // Not more than so few bytes can become, so that a length that lies takes no memory.
+        // No more than so few bytes can expand to, so that a false length allocates nothing.
         1 if len <= DOCUMENT_LEN_MAX.min(body.len() as u64 * LZ4_RATIO_MAX) => {
             let bytes = lz4_flex::block::decompress(body, len as usize);
             bytes.map_err(|why| why.to_string())

@@ -1,9 +1,9 @@
-//! What the key and the payload of each table are made of: how bytes are checked, and told as JSON.
+//! The schema of each table: the parts of its keys and payloads, how bytes are checked, and their form as JSON.
 //!
-//! Always true: what is sound comes back as the same bytes from what it is told as; what is not is refused with a
-//! reason, whatever the bytes.
+//! Always true: sound bytes are the same after a round trip through JSON; others are refused with a reason, whatever
+//! they are.
 //!
-//! Start reading at [`shape`].
+//! Start reading at [`table_schema`].
 
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
@@ -25,7 +25,7 @@ use crate::rows::{encode, hex};
 pub(crate) enum KeyPart {
     U32,
     U64,
-    /// 16 bytes, told in hexadecimal.
+    /// 16 bytes, in hexadecimal.
     Hash,
     /// Text up to what follows it; not empty.
     Text,
@@ -151,7 +151,7 @@ pub(crate) fn key_to_json(table: Table, key: &[u8]) -> Result<Vec<Value>, String
         .collect()
 }
 
-/// The key that is told as `told`.
+/// The key from its JSON form.
 pub(crate) fn key_from_json(table: Table, json: &[Value]) -> Result<Vec<u8>, String> {
     let schema = table_schema(table);
     if json.len() != schema.key.len() {
@@ -262,7 +262,7 @@ pub(crate) fn numbers_to_json(widths: &[usize], bytes: &[u8]) -> Value {
     }
 }
 
-/// The bytes that [`told_numbers`] tells as `told`.
+/// The bytes that [`numbers_to_json`] wrote.
 pub(crate) fn numbers_from_json(widths: &[usize], json: &Value) -> Result<Vec<u8>, String> {
     let numbers = match json {
         Value::Array(numbers) if widths.len() != 1 => &numbers[..],
@@ -300,7 +300,7 @@ fn parse_hash(text: &str) -> Option<[u8; 16]> {
 /// What can be done with the archived records of one type.
 pub(crate) struct RecordCodec {
     check: fn(&[u8]) -> Result<(), String>,
-    /// As JSON; `None` for what JSON cannot tell to the last bit.
+    /// As JSON; `None` for what JSON cannot represent exactly.
     pub(crate) to_json: fn(&[u8]) -> Result<Option<Value>, String>,
     pub(crate) from_json: fn(Value) -> Result<Vec<u8>, String>,
 }

@@ -119,7 +119,7 @@ impl NewPart {
         Some(Part::new(bytes).map(Arc::new))
     }
 
-    /// Places it for the commit of `generation`: in a row where `inlined` says that there is room.
+    /// Places it for the commit of `generation`: in a row where `fits_inline` allows its length.
     pub(crate) fn allocate(
         self,
         allocator: &PartAllocator,
@@ -145,7 +145,7 @@ impl NewPart {
     }
 }
 
-/// Writes a part to a file of its own. The file's name tells the generation that is on disk by now,
+/// Writes a part to a file of its own. The file's name contains the generation that is on disk by now,
 /// so that an older copy of the database is known by the files beside it.
 fn write_file(
     part: PartBuilder,

@@ -16,8 +16,7 @@ use crate::section::SectionId;
 
 /// An open part: header, section table and bounds are checked.
 ///
-/// A part that lies in a file and is [retired](Part::retire) deletes the file when the last reader
-/// lets go of it.
+/// A part that is stored in a file and retired deletes the file when the last reader releases it.
 pub struct Part {
     bytes: PartBytes,
     header: Header,
@@ -61,8 +60,8 @@ impl Part {
         }
     }
 
-    /// Marks the part as no longer listed by a durable manifest: its file goes with its last
-    /// reader. A crash before that leaves an orphan, which the next open deletes.
+    /// Marks the part as no longer listed by a durable manifest: its file is deleted with its
+    /// last reader. A crash before that leaves an orphan, which the next open deletes.
     pub(crate) fn retire(&self) {
         if let Some(file) = &self.file {
             file.retire();
@@ -255,7 +254,7 @@ impl Layout {
         bytes
     }
 
-    /// The pieces, in order: what lies between sections is zeros.
+    /// The pieces, in order: between sections there are zeros.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let sections = self.sections.iter().map(Vec::as_slice);
         [&self.head[..]]

@@ -33,7 +33,7 @@ impl<R> SegmentReader<'_, R> {
         Ordinal(self.base.0 + local.0)
     }
 
-    /// The local number of `ordinal`, when it lies in this segment.
+    /// The local ordinal of `ordinal`, when it is in this segment.
     pub fn local(&self, ordinal: Ordinal) -> Option<LocalOrdinal> {
         let offset = ordinal.0.checked_sub(self.base.0)?;
         (offset < self.chunk_count).then_some(LocalOrdinal(offset))
@@ -71,7 +71,7 @@ impl ScoredChunk {
         u64::from(!ascending) << 32 | u64::from(self.ordinal.0)
     }
 
-    /// The chunk whose [`Scored::order_key`] this is.
+    /// The chunk whose [`ScoredChunk::order_key`] this is.
     #[inline]
     pub fn from_order_key(key: u64) -> ScoredChunk {
         let ascending = !((key >> 32) as u32);

@@ -180,7 +180,7 @@ impl Snapshot {
     /// a system call for each mapped file, to ask for its length.
     ///
     /// # Errors
-    /// [`StoreError::Part`] with [`PartError::LostPages`].
+    /// [`StoreError::Part`] with [`PartError::LostPages`](crate::segment::PartError::LostPages).
     pub fn check_pages(&self) -> Result<(), StoreError> {
         check_pages(self.parts().map(|(_, part)| part))
     }
@@ -239,7 +239,7 @@ impl Snapshot {
         &self.tables
     }
 
-    /// The segment that `ordinal` lies in, and its local number there.
+    /// The segment that contains `ordinal`, and its local ordinal there.
     pub fn locate(&self, ordinal: Ordinal) -> Option<(&OpenSegment, LocalOrdinal)> {
         let after = self
             .segments

@@ -532,7 +532,7 @@ fn hash_contents(rows: &mut DocumentRows) {
     }
 }
 
-/// The hash that tells whether a document's or a chunk's bytes changed: xxh3-128, big-endian.
+/// The hash by which changed bytes of a document or chunk are detected: xxh3-128, big-endian.
 pub fn content_hash(bytes: &[u8]) -> [u8; 16] {
     xxh3_128(bytes).to_be_bytes()
 }

@@ -4,7 +4,7 @@
 //! group, then what is committed. Dropping a staging undoes it: redb refuses a savepoint once a
 //! table was opened, hence the map.
 //!
-//! Start reading at [`Staging`]; documents are put in [`documents`].
+//! Start reading at [`Staging`]; `documents.rs` stores documents.
 
 mod concept_edits;
 mod documents;

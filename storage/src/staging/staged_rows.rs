@@ -1,6 +1,6 @@
 //! Rows that writers changed and that are not in redb yet, in memory, over the rows that are.
 //!
-//! Always true of a scan or a get through [`Over`]: a changed row hides the one below it, a deleted one too.
+//! Always true of a scan or a get through [`RowOverlay`]: a changed row hides the one below it, a deleted one too.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use crate::rows::{RowCallback, Rows, Value};
 /// Changed rows by table, each table in the order of keys; `None`: deleted.
 #[derive(Debug, Default)]
 pub(crate) struct StagedRows {
-    /// By [`Table::slot`]; empty while nothing was changed.
+    /// By [`Table::index`]; empty while nothing was changed.
     tables: Vec<BTreeMap<Key, Option<Vec<u8>>>>,
 }
 

@@ -35,10 +35,10 @@ use crate::segment::new_part::PartAllocator;
 use crate::snapshot::{self, PreviousSnapshot};
 
 impl<V: IndexFactory> Store<V> {
-    /// Opens the store in `folder`, and makes it where there is none and `options` say so.
+    /// Opens the store in `folder`, and creates it where there is none and `options` say so.
     ///
-    /// What a crash left is cleared away; views that cannot be used are set aside ([`Store::damaged`] tells which), to be
-    /// built again by [`Store::rebuild`].
+    /// Deletes what a crash left. Removes unusable indexes from the manifest ([`Store::damaged`] lists them), to be
+    /// rebuilt by [`Store::rebuild`].
     ///
     /// # Errors
     /// [`StoreError::Locked`], [`StoreError::Missing`], [`StoreError::Format`],

@@ -1,17 +1,17 @@
-//! Building again what could not be opened, from rows, while the store is used.
+//! Rebuilding damaged indexes from rows, while the store is used.
 //!
-//! 1. Opening takes damaged parts off the manifest, and notes in a row of `meta` that chunks are missing
-//!    ([`set_aside`]): one small commit, whatever the store's size. From then on searches find the rest.
+//! 1. Opening removes damaged parts from the manifest, and writes a row of `meta` that chunks are missing
+//!    ([`drop_damaged`]): one small commit, whatever the store's size. From then on searches find the rest.
 //! 2. [`Store::rebuild`] builds segments of the documents that are in none, some at a time, and lists each in a commit that
-//!    leaves out what was deleted or stored anew meanwhile.
-//! 3. When no document is left, the note is deleted.
+//!    leaves out what was deleted or replaced meanwhile.
+//! 3. When no document is left, the row is deleted.
 //!
-//! What is derived from the whole store ([`Derived`]) cannot be built that way: it is given up with a row that says why
-//! ([`Lost`]), which stays until whoever knows how has built it anew.
+//! What is derived from the whole store ([`DerivedIndex`]) cannot be rebuilt that way: it is dropped with a row that
+//! says why ([`LostIndex`]), until the caller has rebuilt it.
 //!
-//! Always true: a missing or damaged view is never a reason not to open; a crash at any moment leaves the note, and the
-//! next open goes on. A document whose rows are damaged does not keep the others from being found: it stays missing,
-//! and the note with it.
+//! Always true: a missing or damaged index never fails the opening; a crash at any moment leaves the row, and the
+//! next open continues. A document whose rows are damaged does not hide the others: it stays missing, and the row
+//! stays with it.
 //!
 //! Start reading at [`Store::rebuild`].
 
@@ -31,6 +31,8 @@ use crate::rows::tables::Table;
 use crate::rows::{catch_redb_panic, decode};
 use crate::segment::build::{DocumentGroups, SegmentDraft, build_segment};
 use crate::snapshot::{DamagedPart, OpenSegment, Snapshot};
+#[cfg(doc)]
+use crate::snapshot::{DerivedIndex, LostIndex};
 use crate::staging::ManifestEdit;
 use loci_types::ids::{DocumentId, SegmentId};
 
@@ -64,7 +66,7 @@ pub(crate) fn drop_damaged<V: IndexFactory>(
 
 impl<V: IndexFactory> Store<V> {
     /// Gives up parts whose files lost pages while they were open: searches go on over the others. Returns how many;
-    /// [`Store::rebuild`] builds segments again, and [`Snapshot::lost`] tells what else there is to build. Costs one
+    /// [`Store::rebuild`] builds segments again, and [`Snapshot::lost_indexes`] lists what else there is to build. Costs one
     /// load where nothing was lost.
     ///
     /// # Errors
@@ -93,8 +95,8 @@ impl<V: IndexFactory> Store<V> {
     /// Builds again what was damaged when this store, or its folder before, was opened. Searches and writes go on; views
     /// say by [`Snapshot::missing_chunks`] what they do not have yet. Costs nothing where nothing is missing.
     ///
-    /// `report` is told (chunks built, chunks missing at first). `false`: it ended the work, which the next call, or the
-    /// next open, goes on with.
+    /// `report` is called with (chunks built, chunks missing at first). `false`: it stopped the work, which the next call,
+    /// or the next open, continues.
     ///
     /// # Errors
     /// What is damaged in the rows of a document, after all others are built.
@@ -245,7 +247,7 @@ fn unindexed_documents(snapshot: &Snapshot) -> Result<Vec<Vec<DocumentId>>, Stor
         let Some(id) = keys::u64_at(key, 0).map(DocumentId) else {
             continue;
         };
-        // A row that cannot be read says so when its segment is built.
+        // A row that cannot be read is reported when its segment is built.
         let payload = envelope::open(table.number(), key, value).ok();
         let record: Option<DocumentRecord> =
             payload.and_then(|payload| decode(table, key, payload).ok());

@@ -22,12 +22,12 @@ pub struct RewriteReport {
 }
 
 impl<V: IndexFactory> Store<V> {
-    /// Writes the database anew, so that what is free inside its file is given back to the disk.
-    /// Readers go on; writers wait only while the rows that changed meanwhile are copied. Needs room
-    /// for a second database file, and a view that is held keeps the old one.
+    /// Rewrites the database to a new file, which frees the unused space inside the old one. Readers
+    /// continue; writers wait only while the rows that changed meanwhile are copied. Needs disk space
+    /// for a second database file; a snapshot that is held retains the old one.
     ///
-    /// `report` is told (rows copied, rows in all); break ends it, and leaves everything as it was:
-    /// then `None` is returned.
+    /// `report` is called with (rows copied, rows in all); break stops it and leaves everything as it
+    /// was: then `None` is returned.
     pub fn rewrite(
         &self,
         report: &mut ProgressFn<'_>,
@@ -70,19 +70,19 @@ impl<V: IndexFactory> Store<V> {
         let (changes, received) = bounded(1);
         self.send_job(Job::TakeChanges { changes })?;
         let changed_rows = received.recv().map_err(|_| StoreError::Closed)?;
-        // Later than what was noted, so what changed meanwhile is noted again.
+        // Later than the recorded changes, so what changed meanwhile is recorded again.
         let view = self.latest_snapshot();
         copy.catch_up(self.index_factory().snapshot(&view).tables(), &changed_rows)?;
         Ok(changed_rows.len())
     }
 }
 
-/// While it lives, the committing thread notes which rows change.
+/// While it lives, the committing thread records which rows change.
 struct ChangeTrackingGuard<'s, V: IndexFactory>(&'s Store<V>);
 
 impl<V: IndexFactory> Drop for ChangeTrackingGuard<'_, V> {
     fn drop(&mut self) {
-        // A store that is closed notes nothing.
+        // A closed store records nothing.
         let _ = self.0.send_job(Job::StopTracking);
     }
 }

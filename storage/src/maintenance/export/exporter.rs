@@ -27,7 +27,7 @@ use crate::store::{IndexFactory, Store};
 impl<V: IndexFactory> Store<V> {
     /// Writes the newest state to `out`, a line each row. Searches and writes go on.
     ///
-    /// Returns the rows that were written; `None` where `report`, told (rows written, rows in all), ended it.
+    /// Returns the rows that were written; `None` where `report`, called with (rows written, rows in all), ended it.
     ///
     /// # Errors
     /// What is damaged in the rows, and what `out` says; [`StoreError::Limit`] for a row that no import would take.
@@ -115,9 +115,9 @@ impl Exporter<'_> {
 
     fn write_row(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
         let payload = match table {
-            // What was given up is deleted little by little.
+            // The rows of a dropped space are deleted gradually.
             Table::Vectors | Table::Spaces if !self.is_live_space(key) => return Ok(()),
-            // Where a projection lies is the store's own affair.
+            // The location of a projection is internal to the store.
             Table::Spaces => &encode(&SpaceRecord {
                 projection: None,
                 ..decode::<SpaceRecord>(table, key, payload)?

@@ -11,10 +11,9 @@ use crate::files::lock::StoreLock;
 use crate::files::names::{DATABASE, IMPORT_FOLDER, SEGMENTS};
 use crate::files::unfinished;
 
-/// A place beside which nothing is, for a store that is being made.
+/// A locked folder for a store that an import builds.
 ///
-/// Until [`ImportFolder::install`], the folder holds no database; what an import that was stopped left there goes with the
-/// next one.
+/// Until [`ImportFolder::install`], the folder has no database. The next import deletes what a stopped one left there.
 pub struct ImportFolder {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -22,7 +21,7 @@ pub struct ImportFolder {
 }
 
 impl ImportFolder {
-    /// Makes room in `folder`, which is missing, empty, or was left by an import or a restore that was stopped.
+    /// Prepares `folder`, which is missing, empty, or was left by a stopped import or restore.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] where it holds anything else; [`StoreError::Locked`] where another import is at work.
@@ -39,12 +38,12 @@ impl ImportFolder {
         })
     }
 
-    /// Where the store is to be made.
+    /// Where the import builds the store.
     pub fn store_path(&self) -> PathBuf {
         self.folder.join(IMPORT_FOLDER)
     }
 
-    /// Puts the store that was made here, and is closed, in its place, durably.
+    /// Moves the store that was built here, and is closed, to its final path, durably.
     pub fn install(self) -> Result<(), StoreError> {
         reach("import-built");
         let (disk, from, to) = (&self.disk, self.store_path(), &self.folder);
@@ -73,8 +72,7 @@ impl ImportFolder {
         unfinished::remove_marker(&**disk, to)
     }
 
-    /// Gives the folder back as it was: what was made here goes. What cannot be removed is marked, and goes with the next
-    /// import.
+    /// Deletes what was built here. The next import deletes what cannot be deleted now.
     pub fn discard(self) {
         let cleared =
             unfinished::delete_leftovers(&*self.disk, &self.folder, FolderOperation::Import);

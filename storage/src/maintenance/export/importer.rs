@@ -39,7 +39,7 @@ impl<V: IndexFactory> Store<V> {
     /// Fills this store, which is empty, with the lines of an export, and builds segments of them. The analysis of the
     /// graph is not made again.
     ///
-    /// Returns the rows that were read; `None` where `report`, told (rows read, 0), ended it. After that, or an error,
+    /// Returns the rows that were read; `None` where `report`, called with (rows read, 0), ended it. After that, or an error,
     /// the store is of no use.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ impl<V: IndexFactory> Importer<'_, V> {
         self.commit_pending()
     }
 
-    /// The ids that the head gives out next are beyond all that are there, and leave room for more.
+    /// The next ids of the header are greater than all ids in use, and leave ids for later.
     fn check_next_ids(&self, head: &ExportHeader) -> Result<(), StoreError> {
         let view = self.store.latest_snapshot();
         let tables = self.store.index_factory().snapshot(&view).tables();

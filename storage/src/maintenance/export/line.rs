@@ -33,7 +33,7 @@ pub(super) struct ExportHeader {
     pub(super) pending_space: Option<u32>,
 }
 
-/// Ids that are given out next.
+/// The next ids.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NextIds {
@@ -46,7 +46,7 @@ pub(super) struct NextIds {
     pub(super) response: u64,
 }
 
-/// What there is.
+/// How many there are of each.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExportCounts {
@@ -66,7 +66,7 @@ pub(super) enum ExportLine {
         key: Vec<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         row: Option<Value>,
-        /// The payload itself, where JSON cannot tell it to the last bit.
+        /// The payload itself, where JSON cannot represent it exactly.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base64: Option<String>,
     },
@@ -83,7 +83,7 @@ pub(super) struct ExportTrailer {
     pub(super) xxh3: String,
 }
 
-/// Tables of views and of what is told in the head.
+/// Tables of segments, and of what the header contains.
 pub(super) fn is_excluded(table: Table) -> bool {
     matches!(table, Table::Meta | Table::Parts | Table::Tombstones)
 }
@@ -113,7 +113,7 @@ pub(super) fn export_header(manifest: &ManifestRecord) -> ExportHeader {
     }
 }
 
-/// What a head says of the store, as its manifest would.
+/// The manifest that a header describes.
 pub(super) fn expected_manifest(head: &ExportHeader) -> ManifestRecord {
     let ExportHeader { next, counts, .. } = head;
     ManifestRecord {

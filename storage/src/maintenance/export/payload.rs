@@ -31,13 +31,13 @@ pub(super) fn payload_to_json(
     Ok((json, base64))
 }
 
-/// Whether JSON tells a text in twice its bytes at most: an escape takes up to six for one.
+/// Whether a text takes at most twice its bytes as JSON: an escape takes up to six bytes for one.
 fn is_compact_when_escaped(text: &str) -> bool {
     let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     text.bytes().filter(|byte| is_escaped(byte)).count() <= text.len() / 5
 }
 
-/// The payload that a line tells.
+/// The payload of a line.
 pub(super) fn payload_from_json(
     table: Table,
     row: Option<Value>,

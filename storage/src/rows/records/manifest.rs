@@ -85,13 +85,13 @@ impl SegmentEntry {
 }
 
 record! {
-    /// A part and where it lies.
+    /// A part and its location.
     pub struct PartEntry {
         /// Its id.
         pub id: u64,
         /// Its length in bytes.
         pub len: u64,
-        /// The name of its file; `None` when it lies in the table `parts`.
+        /// The name of its file; `None` when it is a row of the table `parts`.
         pub file: Option<String>,
     }
 }
