@@ -16,7 +16,7 @@ pub enum Error {
     Store(#[from] StoreError),
     /// A question could not be answered: its filter, strategy or vector is wrong.
     #[error(transparent)]
-    Query(#[from] loci_query::QueryError),
+    Query(QueryError),
     /// A setting is unknown, or does not allow the value.
     #[error("{0}")]
     Setting(String),
@@ -37,6 +37,15 @@ pub enum Error {
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         Error::Store(error.into())
+    }
+}
+
+impl From<QueryError> for Error {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Embed(why) => Error::Embed(why),
+            error => Error::Query(error),
+        }
     }
 }
 

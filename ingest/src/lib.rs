@@ -1,6 +1,7 @@
 //! Trees of blocks to chunks, concepts and relations, and the pipeline that stores them.
 
 pub mod about;
+mod build_error;
 pub mod captions;
 pub mod chunk;
 pub mod cite;
@@ -21,5 +22,6 @@ mod stored;
 pub mod summary;
 pub mod terms;
 
+pub use build_error::BuildError;
 pub use loci_documents as documents;
 pub use locidb::query::tokens;

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! to the child's stdin      one line of JSON {kind, limits, source, settings}, then the file's bytes
-//! from the child's stdout   one line of JSON {"Ok": …} or {"Err": ParseError}, then the assets' bytes
+//! from the child's stdout   one line of JSON {"Ok": …} or {"Err": BuildError}, then the assets' bytes
 //! ```
 //!
 //! Always true: whatever a child answers, the document that comes back is that of the source that was
@@ -28,6 +28,7 @@ use locidb::storage::records::DocumentRecord;
 use locidb::{NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation};
 use serde::{Deserialize, Serialize};
 
+use crate::build_error::BuildError;
 use crate::captions;
 use crate::document::{BuildSettings, DocumentSource, build};
 use loci_documents::warnings::Warnings;
@@ -77,24 +78,24 @@ pub trait ParseRunner: Send + Sync {
     /// Parses `bytes` as `kind`, and makes the document of `source` of it. Never panics.
     ///
     /// # Errors
-    /// What the parser answers, or how it failed. See [`ParseError`].
+    /// What the parser answers, or how it failed. See [`BuildError`].
     fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError>;
+    ) -> Result<IngestedDocument, BuildError>;
 
     /// A file with more bytes is refused, so that it need not be read.
     fn bytes_max(&self) -> usize;
 
-    /// Asks what is being parsed to end soon with [`ParseError::Stopped`], and refuses all else from now on. A runner that
+    /// Asks what is being parsed to end soon with [`BuildError::Stopped`], and refuses all else from now on. A runner that
     /// cannot stop a parser lets it end by itself.
     fn stop(&self) {}
 }
 
-/// Makes documents in this process, on a thread of its own. A panic becomes [`ParseError::Panicked`].
+/// Makes documents in this process, on a thread of its own. A panic becomes [`BuildError::Panicked`].
 #[derive(Clone, Debug, Default)]
 pub struct InProcess {
     /// What a parser may spend.
@@ -105,14 +106,14 @@ impl InProcess {
     /// Parses `bytes` as `kind`. Never panics; the document has been validated.
     ///
     /// # Errors
-    /// See [`ParseError`].
+    /// See [`BuildError`].
     pub fn parse(
         &self,
         kind: Kind,
         bytes: &[u8],
         filename: Option<&str>,
-    ) -> Result<ParsedDocument, ParseError> {
-        run_isolated(|| parse_within(kind, bytes, filename, &self.limits))
+    ) -> Result<ParsedDocument, BuildError> {
+        run_isolated(|| Ok(parse_within(kind, bytes, filename, &self.limits)?))
     }
 }
 
@@ -123,7 +124,7 @@ impl ParseRunner for InProcess {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError> {
+    ) -> Result<IngestedDocument, BuildError> {
         run_isolated(|| {
             let mut parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
             let warnings = std::mem::take(&mut parsed.warnings);
@@ -148,8 +149,8 @@ const THREAD_START_ERROR: &str =
 
 /// Runs `make` on a thread with a large stack; its panic becomes an error.
 fn run_isolated<T: Send>(
-    make: impl FnOnce() -> Result<T, ParseError> + Send,
-) -> Result<T, ParseError> {
+    make: impl FnOnce() -> Result<T, BuildError> + Send,
+) -> Result<T, BuildError> {
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .name("parse".to_owned())
@@ -161,7 +162,7 @@ fn run_isolated<T: Send>(
                     .downcast_ref::<&str>()
                     .map(|message| (*message).to_owned())
                     .or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(ParseError::Panicked {
+                Err(BuildError::Panicked {
                     message: message.unwrap_or_else(|| "no message".to_owned()),
                 })
             }),
@@ -240,10 +241,10 @@ impl ParseResponse {
     }
 
     /// Reads an answer. Its assets are those that it announces, no more and no fewer.
-    fn decode(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+    fn decode(bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (line, mut rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
-        let answer: Result<ParseResponse, ParseError> = serde_json::from_slice(line)
+        let answer: Result<ParseResponse, BuildError> = serde_json::from_slice(line)
             .map_err(|error| runner_error("the answer is not what a parser says", &error))?;
         let answer = answer?;
         let mut assets = Vec::with_capacity(answer.assets.len());
@@ -286,8 +287,8 @@ impl ParseResponse {
 /// Reads what [`child_main`] answered, as a parent does that trusts no child.
 ///
 /// # Errors
-/// What the child says of a file that it cannot parse; [`ParseError::Runner`] for what is no answer.
-pub fn decode_response(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+/// What the child says of a file that it cannot parse; [`BuildError::Runner`] for what is no answer.
+pub fn decode_response(bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
     ParseResponse::decode(bytes)
 }
 
@@ -316,8 +317,8 @@ fn to_new_reference(reference: Reference) -> NewReference {
     }
 }
 
-fn asset_mismatch_error() -> ParseError {
-    ParseError::Runner {
+fn asset_mismatch_error() -> BuildError {
+    BuildError::Runner {
         reason: "the answer has other pictures than it says".to_owned(),
     }
 }
@@ -329,9 +330,9 @@ impl ParseRunner for ChildProcess {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError> {
+    ) -> Result<IngestedDocument, BuildError> {
         if self.stopped.load(Ordering::Relaxed) {
-            return Err(ParseError::Stopped);
+            return Err(BuildError::Stopped);
         }
         self.limits.check_bytes(&bytes)?;
         let request = ParseRequest {
@@ -381,7 +382,7 @@ impl ParseRunner for ChildProcess {
 
 impl ChildProcess {
     /// Everything that a child answers to the request. The child is gone when this returns.
-    fn run_child(&self, request: &ParseRequest, bytes: &[u8]) -> Result<Vec<u8>, ParseError> {
+    fn run_child(&self, request: &ParseRequest, bytes: &[u8]) -> Result<Vec<u8>, BuildError> {
         let mut head = serde_json::to_vec(request)
             .map_err(|error| runner_error("the request cannot be written", &error))?;
         head.push(b'\n');
@@ -409,10 +410,10 @@ impl ChildProcess {
         child: &mut Child,
         head: &[u8],
         bytes: &[u8],
-    ) -> Result<Vec<u8>, ParseError> {
+    ) -> Result<Vec<u8>, BuildError> {
         let deadline = Instant::now() + self.timeout;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(ParseError::Runner {
+            return Err(BuildError::Runner {
                 reason: "it has no pipes".to_owned(),
             });
         };
@@ -430,16 +431,17 @@ impl ChildProcess {
                 return Err(runner_error(THREAD_START_ERROR, &error));
             }
             let outcome = match self.wait_for_response(&answers, deadline) {
-                _ if self.stopped.load(Ordering::Relaxed) => Err(ParseError::Stopped),
+                _ if self.stopped.load(Ordering::Relaxed) => Err(BuildError::Stopped),
                 Ok(Ok(answer)) if answer.len() as u64 > answer_max => Err(ParseError::TooLarge {
                     what: "bytes of parser output".to_owned(),
                     got: answer.len() as u64,
                     most: answer_max,
-                }),
+                }
+                .into()),
                 Ok(Ok(answer)) => self.wait_for_exit(child, deadline).map(|()| answer),
                 Ok(Err(error)) => Err(runner_error("its answer cannot be read", &error)),
                 Err(RecvTimeoutError::Timeout) => Err(self.timeout_error()),
-                Err(RecvTimeoutError::Disconnected) => Err(ParseError::Runner {
+                Err(RecvTimeoutError::Disconnected) => Err(BuildError::Runner {
                     reason: "the reading thread died".to_owned(),
                 }),
             };
@@ -468,7 +470,7 @@ impl ChildProcess {
     }
 
     /// Waits for the child, whose output has ended.
-    fn wait_for_exit(&self, child: &mut Child, deadline: Instant) -> Result<(), ParseError> {
+    fn wait_for_exit(&self, child: &mut Child, deadline: Instant) -> Result<(), BuildError> {
         loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
@@ -476,12 +478,12 @@ impl ChildProcess {
                     return Err(self.timeout_error());
                 }
                 Ok(Some(status)) => {
-                    return Err(ParseError::Crashed {
+                    return Err(BuildError::Crashed {
                         status: status.to_string(),
                     });
                 }
                 Ok(None) if self.stopped.load(Ordering::Relaxed) => {
-                    return Err(ParseError::Stopped);
+                    return Err(BuildError::Stopped);
                 }
                 Ok(None) if Instant::now() >= deadline => return Err(self.timeout_error()),
                 Ok(None) => thread::sleep(REAP_INTERVAL),
@@ -502,8 +504,8 @@ impl ChildProcess {
         self.timeout.as_secs().saturating_add(1)
     }
 
-    fn timeout_error(&self) -> ParseError {
-        ParseError::TimedOut {
+    fn timeout_error(&self) -> BuildError {
+        BuildError::TimedOut {
             seconds: self.timeout.as_secs(),
         }
     }
@@ -540,8 +542,8 @@ fn send_output(output: impl Read, most: u64, to: &Sender<io::Result<Vec<u8>>>) {
     let _ = to.send(read.map(|_| answer));
 }
 
-fn runner_error(what: &str, error: &dyn std::error::Error) -> ParseError {
-    ParseError::Runner {
+fn runner_error(what: &str, error: &dyn std::error::Error) -> BuildError {
+    BuildError::Runner {
         reason: format!("{what}: {error}"),
     }
 }
@@ -609,7 +611,7 @@ mod tests {
         }
     }
 
-    fn build_text(runner: &ChildProcess, bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+    fn build_text(runner: &ChildProcess, bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
         runner.build_document(
             Kind::Text,
             bytes.to_vec(),
@@ -667,7 +669,7 @@ mod tests {
         assert!(decode_response(&whole).is_ok());
         for cut in 0..whole.len() {
             let got = decode_response(&whole[..cut]);
-            assert!(matches!(got, Err(ParseError::Runner { .. })), "{cut}");
+            assert!(matches!(got, Err(BuildError::Runner { .. })), "{cut}");
         }
         let longer = [&whole[..], b"x"].concat();
         assert!(decode_response(&longer).is_err());
@@ -689,7 +691,7 @@ mod tests {
         answer.warnings = vec!["a\u{1b}[2J\n b".repeat(200); 3];
         answer.warnings.extend((0..100).map(|n| n.to_string()));
         answer.warnings.push("and 5 more warnings".to_owned());
-        let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
+        let line = serde_json::to_string(&Ok::<_, BuildError>(answer)).unwrap();
         let got = build_text(
             &child(&format!("cat >/dev/null; printf '%s\\n' '{line}'"), 60_000),
             b"Wine.",
@@ -724,37 +726,40 @@ mod tests {
     fn a_panic_is_an_error() {
         let got: Result<(), _> = run_isolated(|| panic!("boom {}", 1));
         let message = "boom 1".to_owned();
-        assert_eq!(got, Err(ParseError::Panicked { message }));
+        assert_eq!(got, Err(BuildError::Panicked { message }));
     }
 
     #[test]
     fn whatever_a_child_does_becomes_a_typed_error() {
         let large = vec![b'x'; 1 << 20];
-        type Check = fn(&ParseError) -> bool;
+        type Check = fn(&BuildError) -> bool;
         let cases: &[(&str, &str, Check)] = &[
             ("dies", "kill -9 $$", |e| {
-                matches!(e, ParseError::Crashed { .. })
+                matches!(e, BuildError::Crashed { .. })
             }),
             ("burns", "ulimit -S -t 1; while :; do :; done", |e| {
-                matches!(e, ParseError::TimedOut { .. })
+                matches!(e, BuildError::TimedOut { .. })
             }),
             ("fails", "cat >/dev/null; exit 3", |e| {
-                matches!(e, ParseError::Crashed { .. })
+                matches!(e, BuildError::Crashed { .. })
             }),
             ("hangs", "exec sleep 60", |e| {
-                matches!(e, ParseError::TimedOut { .. })
+                matches!(e, BuildError::TimedOut { .. })
             }),
             ("closes and hangs", "exec >&-; exec sleep 60", |e| {
-                matches!(e, ParseError::TimedOut { .. })
+                matches!(e, BuildError::TimedOut { .. })
             }),
             ("talks without end", "exec cat /dev/zero", |e| {
-                matches!(e, ParseError::TooLarge { .. } | ParseError::TimedOut { .. })
+                matches!(
+                    e,
+                    BuildError::Parse(ParseError::TooLarge { .. }) | BuildError::TimedOut { .. }
+                )
             }),
             ("babbles", "cat >/dev/null; echo hello", |e| {
-                matches!(e, ParseError::Runner { .. })
+                matches!(e, BuildError::Runner { .. })
             }),
             ("never reads", "echo '{\"Err\":\"Empty\"}'", |e| {
-                matches!(e, ParseError::Empty)
+                matches!(e, BuildError::Parse(ParseError::Empty))
             }),
         ];
         for (name, script, is_right) in cases {
@@ -770,7 +775,7 @@ mod tests {
         };
         assert!(matches!(
             build_text(&missing, b"x"),
-            Err(ParseError::Runner { .. })
+            Err(BuildError::Runner { .. })
         ));
     }
 
@@ -783,8 +788,8 @@ mod tests {
             runner.stop();
             caller.join().unwrap()
         });
-        assert_eq!(result, Err(ParseError::Stopped));
-        assert_eq!(build_text(&runner, b"x"), Err(ParseError::Stopped));
+        assert_eq!(result, Err(BuildError::Stopped));
+        assert_eq!(build_text(&runner, b"x"), Err(BuildError::Stopped));
         assert!(started.elapsed() < Duration::from_secs(30));
     }
 
@@ -797,7 +802,7 @@ mod tests {
         );
         let bytes = vec![b'y'; 4 << 20];
         match build_text(&runner, &bytes) {
-            Err(ParseError::Runner { reason }) => assert!(reason.len() > 1 << 20),
+            Err(BuildError::Runner { reason }) => assert!(reason.len() > 1 << 20),
             other => panic!("{other:?}"),
         }
     }

@@ -10,7 +10,7 @@ use loci_storage::build::build_segment;
 use loci_storage::check::Finding;
 use loci_storage::segment::{Part, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{DerivedIndex, DocumentId, Local, LostIndex, SegmentId, StoreError};
+use loci_storage::{DerivedIndex, DocumentId, LocalOrdinal, LostIndex, SegmentId, StoreError};
 
 use crate::database::handle::Database;
 use crate::error::Error;
@@ -316,7 +316,7 @@ fn is_vector_subset(stored: &[u8], fresh: Option<&[u8]>) -> bool {
     let Some((Ok(stored), Ok(fresh))) = readers else {
         return false;
     };
-    (0..stored.local_end()).map(Local).all(|local| {
+    (0..stored.local_end()).map(LocalOrdinal).all(|local| {
         let vector = stored.vector(local);
         vector.is_none() || vector == fresh.vector(local)
     })

@@ -120,7 +120,7 @@ mod tests {
         let mut next = 0;
         for &id in documents {
             let chunks = rows.chunks(id).unwrap();
-            let first = loci_storage::Local(next);
+            let first = loci_storage::LocalOrdinal(next);
             next += chunks.len() as u32;
             let document = SegmentDocument {
                 id,

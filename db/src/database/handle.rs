@@ -3,11 +3,9 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use loci_models::{Embedder, Generator, Tokenizer};
-use loci_query::answer::ExplainStep;
-use loci_query::{Answer, SearchRequest, Searcher, Strategy};
+use loci_query::{Answer, SearchRequest, Searcher};
 use loci_storage::snapshot::DamagedPart;
 use loci_storage::staging::Staging;
 use loci_storage::{Disk, Durability, LostIndex, Store, StoreOptions};
@@ -15,7 +13,7 @@ use loci_storage::{Disk, Durability, LostIndex, Store, StoreOptions};
 use crate::error::Error;
 use crate::maintenance::thread::Maintenance;
 use crate::progress::NoProgress;
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::state::factory::SnapshotFactory;
 use crate::state::inner::{Inner, PageWatch};
 use crate::state::snapshot::DatabaseSnapshot;
@@ -207,8 +205,9 @@ impl Database {
 
     /// Answers a question over the newest committed state.
     ///
-    /// A question without a vector gets one from the store's embedder, where it has one. When a model
-    /// from outside fails, text and graph answer, and [`Answer::partial`] says so.
+    /// Options that the request leaves unset are those of the store's settings ([`Settings::over`]). A question
+    /// without a vector gets one from the store's embedder, where it has one. If an external model fails, text and
+    /// graph answer, and [`Answer::partial`] has the reason.
     ///
     /// # Errors
     /// [`Error::Query`] for a vector of another dimension, or a strategy that needs an arm the
@@ -224,7 +223,17 @@ impl Database {
         view: &DatabaseSnapshot,
         request: &SearchRequest,
     ) -> Result<Answer, Error> {
-        self.with_page_check(view, || self.embed_and_search(view, request))
+        self.search_without_settings(view, view.settings()?.over(request.clone()))
+    }
+
+    /// As [`Database::search_in`], for a request that has the settings of the store already.
+    pub(crate) fn search_without_settings(
+        &self,
+        view: &DatabaseSnapshot,
+        request: SearchRequest,
+    ) -> Result<Answer, Error> {
+        let search = || Ok(self.inner.searcher.search(&view.read_view, request)?);
+        self.with_page_check(view, search)
     }
 
     /// As [`Inner::with_page_check`]; what lost pages is rebuilt in the background.
@@ -261,48 +270,6 @@ impl Database {
         self.wake_on_lost_pages(self.inner.check_pages(watch))
     }
 
-    fn embed_and_search(
-        &self,
-        view: &DatabaseSnapshot,
-        request: &SearchRequest,
-    ) -> Result<Answer, Error> {
-        let started = Instant::now();
-        let asks = request.vector.is_none() && request.strategy.uses_vectors();
-        let vector = match (&view.projector, &view.external_model) {
-            (Some(projector), _) if asks => {
-                Ok(projector.embed(&request.question, view.read_view.languages()))
-            }
-            (None, Some(external)) if asks => external.embed(&request.question),
-            _ => return Ok(self.inner.searcher.search(&view.read_view, request)?),
-        };
-        let (vector, failed) = match vector {
-            Ok(vector) => (vector, None),
-            Err(error) if request.strategy == Strategy::Vector => return Err(error),
-            Err(error) => (None, Some(format!("vectors: {error}"))),
-        };
-        let request = SearchRequest {
-            vector,
-            ..request.clone()
-        };
-        let embed_us = started.elapsed().as_micros() as u64;
-        let mut answer = self.inner.searcher.search(&view.read_view, &request)?;
-        if let Some(failed) = failed {
-            answer.partial.retain(|why| !why.starts_with("vectors: "));
-            answer.partial.push(failed);
-        }
-        answer.took_us += embed_us;
-        if let Some(steps) = &mut answer.explain {
-            let step = ExplainStep {
-                operator: "embed".into(),
-                candidates: u64::from(request.vector.is_some()),
-                took_us: embed_us,
-                detail: None,
-            };
-            steps.insert(0, step);
-        }
-        Ok(answer)
-    }
-
     /// The newest committed state. Holding it pins what it needs on disk.
     pub fn snapshot(&self) -> Arc<DatabaseSnapshot> {
         self.inner.store.latest_snapshot()
@@ -310,7 +277,7 @@ impl Database {
 
     /// The settings of the store.
     pub fn settings(&self) -> Result<Settings, Error> {
-        Ok(settings::read(self.snapshot().rows())?)
+        Ok(self.snapshot().settings()?.clone())
     }
 
     /// Changes a setting; see [`Settings::with`]. `chunk_preset` sets all sizes of chunks

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use loci_index::analysis::Languages;
 use loci_models::Embedder;
+use loci_query::view::QuestionEmbedder;
 use loci_storage::Rows;
 use loci_storage::records::SpaceRecord;
 use parking_lot::Mutex;
@@ -43,6 +45,15 @@ impl ExternalModel {
     pub(crate) fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
         let vector = embed_texts(self.model(), &[text])?.pop();
         Ok(vector.filter(|vector| vector.iter().any(|&x| x != 0.0)))
+    }
+}
+
+impl QuestionEmbedder for ExternalModel {
+    fn embed(&self, question: &str, _: Languages) -> Result<Option<Vec<f32>>, String> {
+        self.embed(question).map_err(|error| match error {
+            Error::Embed(why) => why,
+            error => error.to_string(),
+        })
     }
 }
 

@@ -50,6 +50,6 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
 pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Embedder>, Error> {
     let folder = folder.display();
     Err(Error::Embed(format!(
-        "{folder}: models in folders need the feature minilm of locidb, and this program was built without it"
+        "{folder}: this program was built without the feature minilm, which reads models from folders"
     )))
 }

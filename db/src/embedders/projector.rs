@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loci_index::analysis::{Analyzer, Languages};
 use loci_models::lsa::Projection;
+use loci_query::view::QuestionEmbedder;
 use loci_storage::StoreError;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
 use parking_lot::Mutex;
@@ -19,6 +20,12 @@ pub(crate) struct Projector {
 impl fmt::Debug for Projector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Projector(part {})", self.part)
+    }
+}
+
+impl QuestionEmbedder for Projector {
+    fn embed(&self, question: &str, languages: Languages) -> Result<Option<Vec<f32>>, String> {
+        Ok(self.embed(question, languages))
     }
 }
 

@@ -15,7 +15,9 @@ use std::time::Instant;
 use loci_index::analysis::Analyzer;
 use loci_index::text;
 use loci_models::Generator;
-use loci_query::answer::{Answer, AnswerText as InWords, ConceptSource, Hit, RelationHit};
+use loci_query::answer::{
+    Answer, AnswerText as InWords, ConceptSource, Hit, PartialReason, RelationHit,
+};
 use loci_query::cite::Citation;
 use loci_query::critic::critique;
 use loci_query::extractive::{self, AnswerSource, Quote, extractive_answer};
@@ -106,7 +108,7 @@ impl<'a> AnswerBuilder<'a> {
     ) -> Result<AnswerBuilder<'a>, Error> {
         let budget = match request.context_tokens {
             Some(tokens) => tokens,
-            None => database.settings()?.context_tokens as usize,
+            None => view.settings()?.context_tokens as usize,
         };
         let request = SearchRequest {
             context_tokens: Some(budget),
@@ -121,8 +123,7 @@ impl<'a> AnswerBuilder<'a> {
                     ..request.clone()
                 };
                 let mut answer = database.search_in(view, &request)?;
-                let why = "communities: they have no digests yet; `loci analyze` writes them";
-                answer.partial.push(why.into());
+                answer.partial.push(PartialReason::NoDigests);
                 answer
             }
             answer => answer?,
@@ -183,7 +184,7 @@ impl<'a> AnswerBuilder<'a> {
             });
             match reply {
                 Ok((reply, citations)) => return self.apply_reply(&reply, &citations),
-                Err(why) => self.record_generator_error(&why),
+                Err(error) => self.record_generator_error(error),
             }
         }
         let hits: Vec<AnswerSource<'_>> = self.answer.hits.iter().map(answer_source).collect();
@@ -201,8 +202,7 @@ impl<'a> AnswerBuilder<'a> {
     fn answer_globally(&mut self) -> Result<Option<InWords>, Error> {
         let digests = self.communities()?;
         if digests.is_empty() {
-            let why = "communities: there are no digests of them, so hits answer";
-            self.answer.partial.push(why.into());
+            self.answer.partial.push(PartialReason::NoDigestAnswers);
             return Ok(None);
         }
         if let Some(generator) = self.generator {
@@ -212,7 +212,7 @@ impl<'a> AnswerBuilder<'a> {
                     return Ok(Some(self.apply_reply(&reply, &citations)));
                 }
                 Ok(None) => return Ok(None),
-                Err(why) => self.record_generator_error(&why),
+                Err(error) => self.record_generator_error(error),
             }
         }
         let partials = self.partials(&digests);
@@ -325,20 +325,18 @@ impl<'a> AnswerBuilder<'a> {
     fn apply_reply(&mut self, reply: &str, citations: &[Citation]) -> InWords {
         let read = parse_reply(reply, citations);
         if read.removed > 0 {
-            let what = match read.removed {
-                1 => "a reference to a passage that does not exist was".into(),
-                count => format!("{count} references to passages that do not exist were"),
-            };
-            self.answer.partial.push(format!("answer: {what} removed"));
+            let reason = PartialReason::ReferencesRemoved(read.removed);
+            self.answer.partial.push(reason);
         }
         read.digest
     }
 
     /// Notes that the generator did not answer.
-    fn record_generator_error(&mut self, why: &str) {
-        let name = self.generator.map_or("", |generator| generator.name());
-        let note = format!("answer: {name}: {why}; sentences of the documents answer instead");
-        self.answer.partial.push(note);
+    fn record_generator_error(&mut self, error: String) {
+        let generator = self.generator.map_or("", |generator| generator.name());
+        let generator = generator.to_owned();
+        let reason = PartialReason::GeneratorFailed { generator, error };
+        self.answer.partial.push(reason);
     }
 }
 

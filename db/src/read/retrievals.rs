@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use loci_query::answer::ArmScores;
+use loci_query::answer::{ArmScores, PartialReason};
 use loci_query::{Answer, QueryError, SearchRequest};
 use loci_storage::records::{Feedback, RetrievalRecord, RetrievedRecord};
 use loci_storage::{ResponseId, StoreError, Table, keys};
@@ -122,7 +122,7 @@ pub struct ReplayedAnswer {
     pub judged: Vec<JudgedChunk>,
     /// What could not be searched now, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub partial: Vec<String>,
+    pub partial: Vec<PartialReason>,
     /// Why the question cannot be asked any more; then nothing counts as found now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -177,7 +177,8 @@ impl Database {
     ///
     /// `request`: the one that `answer` answers, as it was given to [`Database::search`].
     pub fn record(&self, request: &SearchRequest, answer: &Answer) -> Result<ResponseId, Error> {
-        let record = build_record(request, answer)?;
+        let request = self.snapshot().settings()?.over(request.clone());
+        let record = build_record(&request, answer)?;
         self.write(move |tx| tx.put_retrieval(record))
     }
 
@@ -222,7 +223,8 @@ impl Database {
         let mut replayed = Vec::with_capacity(records.len());
         for (done, record) in (1u64..).zip(records) {
             let answer = match record.request(&view) {
-                Ok(request) => self.search_in(&view, &change(&request)?),
+                // A record has the settings that were in force.
+                Ok(request) => self.search_without_settings(&view, change(&request)?),
                 Err(error) => Err(error.into()),
             };
             replayed.push(compare_answers(&view, record, answer)?);

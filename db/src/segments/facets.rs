@@ -6,7 +6,7 @@
 use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_query::filter::{META, span_ends};
 use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
-use loci_storage::{DocumentKey, Local};
+use loci_storage::{DocumentKey, LocalOrdinal};
 
 /// Pages of one chunk that a filter sees at most.
 const PAGES_MAX: u32 = 1000;
@@ -40,7 +40,7 @@ pub(crate) fn sibling_positions(chunks: &[ChunkRecord]) -> Vec<SiblingPosition> 
 /// Puts every field of a chunk and its document that has a value.
 pub(crate) fn push_facets(
     facets: &mut FacetBuilder,
-    local: Local,
+    local: LocalOrdinal,
     document: &DocumentRecord,
     chunk: &ChunkRecord,
     position: SiblingPosition,
@@ -55,7 +55,7 @@ pub(crate) fn push_facets(
 /// Takes the values of one chunk.
 struct FacetWriter<'f> {
     facets: &'f mut FacetBuilder,
-    local: Local,
+    local: LocalOrdinal,
 }
 
 impl FacetWriter<'_> {

@@ -11,7 +11,7 @@ use loci_query::ReadView;
 use loci_storage::build::SegmentDocument;
 use loci_storage::segment::{DocumentRun, Layer, Section};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{Local, StoreError};
+use loci_storage::{LocalOrdinal, StoreError};
 
 /// The segments that a new one replaces: their text and the vectors of the built-in embedder are
 /// copied.
@@ -33,14 +33,14 @@ struct SourceSegment<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct SourceDocument<'a> {
     vectors: Option<[&'a VectorReader<Section>; 2]>,
-    first: Local,
+    first: LocalOrdinal,
 }
 
 impl<'a> SourceDocument<'a> {
     /// The vector of the chunk at `place`.
     pub(crate) fn vector(&self, layer: Layer, place: u32) -> Option<Cow<'a, [f32]>> {
         let flat = self.vectors?[layer as usize].flat();
-        flat.vector(Local(self.first.0 + place))
+        flat.vector(LocalOrdinal(self.first.0 + place))
     }
 }
 

@@ -13,7 +13,9 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{Layer, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::snapshot::{OpenSegment, OpenSpace};
 use loci_storage::staging::indexed_text;
-use loci_storage::{DocumentId, Local, Rows, SegmentReader, SpaceId, StoreError, Table, keys};
+use loci_storage::{
+    DocumentId, LocalOrdinal, Rows, SegmentReader, SpaceId, StoreError, Table, keys,
+};
 
 use crate::embedders::projector::Projector;
 use crate::segments::chunk::{chunk_layer, is_embedded, stemming_language};
@@ -87,7 +89,7 @@ impl<'a> GraphSource<'a> {
             return;
         };
         let old = self.layers[layer as usize].reader.flat();
-        let local = Local(run.first.0 + at);
+        let local = LocalOrdinal(run.first.0 + at);
         let Some((new, place)) = builder.len().checked_sub(1).zip(old.position_of(local)) else {
             return;
         };
@@ -128,7 +130,7 @@ impl<'a> VectorWriter<'a> {
     pub(crate) fn push(
         &mut self,
         rows: &dyn Rows,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         chunk: &ChunkRecord,
         terms: &[String],
@@ -147,7 +149,7 @@ impl<'a> VectorWriter<'a> {
     /// Copies the vector that a chunk has in the segment that is replaced, if it has one.
     pub(crate) fn copy(
         &mut self,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         vector: Option<Cow<'_, [f32]>>,
     ) -> Result<(), StoreError> {
@@ -164,7 +166,7 @@ impl<'a> VectorWriter<'a> {
         document: DocumentId,
         place: u32,
         layer: Layer,
-        local: Local,
+        local: LocalOrdinal,
     ) {
         let builder = &self.layers[layer as usize];
         if let Some(graph_source) = self
@@ -233,7 +235,13 @@ pub(crate) fn build_segment_vectors(
             let layer = chunk_layer(place, chunk);
             if is_embedded(document.embed, layer) {
                 let terms = analyzer.terms(&indexed_text(&document, chunk));
-                writer.push(rows, Local(run.first.0 + place), layer, chunk, &terms)?;
+                writer.push(
+                    rows,
+                    LocalOrdinal(run.first.0 + place),
+                    layer,
+                    chunk,
+                    &terms,
+                )?;
             }
         }
     }

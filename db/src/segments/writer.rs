@@ -14,7 +14,7 @@ use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::ChunkRecord;
 use loci_storage::rows::missing;
 use loci_storage::segment::{Layer, PartBuilder, SectionId};
-use loci_storage::{ConceptId, Local, Rows, SpaceId, StoreError, Table, keys};
+use loci_storage::{ConceptId, LocalOrdinal, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
 use crate::segments::chunk::{chunk_layer, indexed_fields, is_embedded, stemming_language};
@@ -109,7 +109,7 @@ impl<'a> SegmentWriter<'a> {
     fn push_text(
         &mut self,
         document: &SegmentDocument,
-        local: Local,
+        local: LocalOrdinal,
         layer: Layer,
         chunk: &ChunkRecord,
         is_embedded: bool,
@@ -152,7 +152,8 @@ impl<'a> SegmentWriter<'a> {
                 is_claim: citation.claim,
                 confidence: citation.confidence,
             };
-            self.citations.push(Local(document.first.0 + place), cites);
+            self.citations
+                .push(LocalOrdinal(document.first.0 + place), cites);
         }
         let contributions = DocumentContributions::load(rows, document.id)?;
         let contribution = contributions.with_concept_edits(rows, document.id)?;
@@ -175,16 +176,16 @@ impl<'a> SegmentWriter<'a> {
             }
             for &(place, count) in &contribution.mentions {
                 self.mentions
-                    .push(id, Local(document.first.0 + place), count);
+                    .push(id, LocalOrdinal(document.first.0 + place), count);
             }
         }
         for (key, contributions) in &contribution.relations {
             let (source, target, kind) = keys::parse_relation(key)
                 .ok_or_else(|| missing(Table::RelationContributions, key))?;
-            let evidence: Vec<Local> = contributions
+            let evidence: Vec<LocalOrdinal> = contributions
                 .chunks
                 .iter()
-                .map(|place| Local(document.first.0 + place))
+                .map(|place| LocalOrdinal(document.first.0 + place))
                 .collect();
             let weight = (contributions.weight_micro as f64 / 1e6) as f32;
             self.relations.push(source, target, kind, weight, &evidence);
@@ -213,7 +214,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
         };
         let positions = sibling_positions(&document.chunks);
         for ((place, chunk), position) in (0u32..).zip(&document.chunks).zip(positions) {
-            let local = Local(document.first.0 + place);
+            let local = LocalOrdinal(document.first.0 + place);
             let layer = chunk_layer(place, chunk);
             self.languages[layer as usize].add(language.into(), 1);
             push_facets(&mut self.facets, local, &document.record, chunk, position);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use loci_storage::segment::Layer;
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{Local, SpaceId, StoreError};
+use loci_storage::{LocalOrdinal, SpaceId, StoreError};
 
 use crate::embedders::external_model::ExternalModel;
 use crate::error::Error;
@@ -95,7 +95,7 @@ fn lacks_stored_vectors(
             continue;
         };
         for (place, chunk) in (0u32..).zip(&view.rows().chunks(id)?) {
-            if there.contains(&Local(run.first.0 + place))
+            if there.contains(&LocalOrdinal(run.first.0 + place))
                 || !is_embedded(document.embed, chunk_layer(place, chunk))
             {
                 continue;

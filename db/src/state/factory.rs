@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_query::ReadView;
-use loci_query::view::CheckedSegment;
+use loci_query::view::{CheckedSegment, QuestionEmbedder};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::segment::PartBuilder;
 use loci_storage::snapshot::{OpenSegment, Snapshot};
@@ -51,7 +51,7 @@ impl IndexFactory for SnapshotFactory {
         let projector = projector(&snapshot, previous).unwrap_or_default();
         self.is_open.store(true, Ordering::Relaxed);
         let checked = std::mem::take(&mut *self.checked.lock());
-        let read_view = match previous {
+        let mut read_view = match previous {
             Some(previous) => ReadView::open(snapshot, Some(&previous.read_view))?,
             None => ReadView::open_first(snapshot, checked)?,
         };
@@ -59,11 +59,12 @@ impl IndexFactory for SnapshotFactory {
         let rows = read_view.snapshot().rows();
         let external_model =
             space.and_then(|space| self.models.find_for_space(rows, &space.record));
-        Ok(DatabaseSnapshot {
-            read_view,
-            projector,
-            external_model,
-        })
+        read_view.set_embedder(match (&projector, &external_model) {
+            (Some(projector), _) => Some(Arc::clone(projector) as Arc<dyn QuestionEmbedder>),
+            (None, Some(external)) => Some(Arc::new(external.clone())),
+            (None, None) => None,
+        });
+        Ok(DatabaseSnapshot::new(read_view, projector, external_model))
     }
 
     fn snapshot<'v>(&self, view: &'v DatabaseSnapshot) -> &'v Snapshot {

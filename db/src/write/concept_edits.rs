@@ -7,7 +7,9 @@ use loci_graph::normalise;
 use loci_storage::keys;
 use loci_storage::records::{ConceptEditRecord, ConceptRecord};
 use loci_storage::rows::{encode, missing};
-use loci_storage::{ConceptId, DocumentId, DocumentKey, EditId, Rows, Staging, StoreError, Table};
+use loci_storage::{
+    ConceptEditId, ConceptId, DocumentId, DocumentKey, Rows, Staging, StoreError, Table,
+};
 
 use crate::clock::now_ms;
 use crate::error::Error;
@@ -15,7 +17,11 @@ use crate::state::snapshot::DatabaseSnapshot;
 use crate::statements::contributions;
 
 /// Lets all contributions to `from` count for `into`.
-pub(crate) fn merge(staging: &mut Staging<'_>, from: &str, into: &str) -> Result<EditId, Error> {
+pub(crate) fn merge(
+    staging: &mut Staging<'_>,
+    from: &str,
+    into: &str,
+) -> Result<ConceptEditId, Error> {
     let from = find_mentioned_concept(staging.rows(), from)?;
     record_edit(staging, from, into, Vec::new())
 }
@@ -26,7 +32,7 @@ pub(crate) fn split(
     name: &str,
     documents: &[DocumentKey],
     into: &str,
-) -> Result<EditId, Error> {
+) -> Result<ConceptEditId, Error> {
     let from = find_mentioned_concept(staging.rows(), name)?;
     let mut ids = Vec::with_capacity(documents.len());
     for key in documents {
@@ -48,7 +54,7 @@ pub(crate) fn split(
 }
 
 /// Undoes a merge or split; `false` when there is none, or it was undone.
-pub(crate) fn undo(staging: &mut Staging<'_>, id: EditId) -> Result<bool, Error> {
+pub(crate) fn undo(staging: &mut Staging<'_>, id: ConceptEditId) -> Result<bool, Error> {
     let Some(record) = staging.rows().concept_edit(id)? else {
         return Ok(false);
     };
@@ -89,7 +95,7 @@ fn record_edit(
     from: ConceptId,
     into: &str,
     documents: Vec<u64>,
-) -> Result<EditId, Error> {
+) -> Result<ConceptEditId, Error> {
     let normalised = normalise(into);
     if normalised.is_empty() {
         return Err(

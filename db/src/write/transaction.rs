@@ -6,7 +6,8 @@ use loci_index::analysis::language_code;
 use loci_storage::records::{ChunkRecord, DocumentRecord, Feedback, ItemRecord, RetrievalRecord};
 use loci_storage::rows::encode;
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId, Staging, StoreError, Table, keys,
+    ChunkKey, ConceptEditId, DocumentId, DocumentKey, ItemId, ResponseId, Staging, StoreError,
+    Table, keys,
 };
 use loci_types::answer::HitRef;
 
@@ -207,7 +208,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// [`Error::NotFound`] when no document mentions `from`; [`StoreError::Invalid`] when both are the same, or
     /// `from` has parts of `into` that were split off or merged: undo that instead.
-    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<EditId, Error> {
+    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<ConceptEditId, Error> {
         self.run_step(|staging| concept_edits::merge(staging, from, into))
     }
 
@@ -221,13 +222,13 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         name: &str,
         documents: &[DocumentKey],
         into: &str,
-    ) -> Result<EditId, Error> {
+    ) -> Result<ConceptEditId, Error> {
         self.run_step(|staging| concept_edits::split(staging, name, documents, into))
     }
 
     /// Undoes a merge or split, whatever was merged or split since; `false` when there is none with this id, or
     /// it was undone. [`crate::DatabaseSnapshot::concept_edits`] lists those that are in force.
-    pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, Error> {
+    pub fn undo_concept_edit(&mut self, id: ConceptEditId) -> Result<bool, Error> {
         self.run_step(|staging| concept_edits::undo(staging, id))
     }
 

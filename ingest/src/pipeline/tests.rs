@@ -243,10 +243,10 @@ impl ParseRunner for SlowRunner {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &document::BuildSettings,
-    ) -> Result<crate::runner::IngestedDocument, loci_documents::ParseError> {
+    ) -> Result<crate::runner::IngestedDocument, crate::build_error::BuildError> {
         while source.key.starts_with("slow") {
             if self.0.load(Ordering::Relaxed) > 0 {
-                return Err(loci_documents::ParseError::Stopped);
+                return Err(crate::build_error::BuildError::Stopped);
             }
             std::thread::yield_now();
         }
