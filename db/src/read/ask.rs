@@ -1,11 +1,11 @@
 //! Questions answered in words: a search, then an answer from what it found, with citations.
 //!
-//! What answers, the first that can: the generator that the database was handed; sentences of the documents. A
-//! question to the communities of the store ([`Strategy::Global`]) is answered from their digests, each asked
-//! apart; where none has anything to say, it is answered from the hits.
+//! The database's generator writes the answer; without one, or when it fails, the answer consists of sentences of the
+//! documents. A question to the communities of the store ([`Strategy::Global`]) is answered from their digests, each
+//! asked separately; where no digest is relevant, it is answered from the hits.
 //!
-//! Always true: an answer rests on what its search returned, of the same view; a generator that fails costs no more
-//! than its answer, and [`Answer::partial`] says so.
+//! Invariant: an answer uses only what its search returned, of the same snapshot. A generator that fails causes no
+//! error: [`Answer::partial`] has the reason.
 //!
 //! Start reading at [`Database::ask`].
 
@@ -41,7 +41,7 @@ use loci_query::community::CommunityDigest as Digest;
 
 /// Tokens of an answer that a generator writes.
 const ANSWER_TOKENS: usize = 500;
-/// Words of a question that are looked for in hits.
+/// Words of a question that are searched for in hits.
 const WORDS_MAX: usize = 256;
 
 impl Database {
@@ -50,7 +50,7 @@ impl Database {
     ///
     /// The answer is written by [`Options::generator`](crate::Options::generator), where there is one. Without one,
     /// and when it fails, it consists of sentences of the documents. Every reference in it, as `[1]`, is to
-    /// one of its citations. Where the store has nothing, it says so and has no citations.
+    /// one of its citations. Where nothing is found, the answer states that and has no citations.
     ///
     /// A request without [`SearchRequest::context_tokens`] gets those of the store's settings.
     ///
@@ -77,10 +77,10 @@ impl Database {
         Ok(answer)
     }
 
-    /// What a generator is asked to answer the question from: for a model of your own.
+    /// The prompt that a generator would get for the question: for a model of your own.
     ///
     /// # Errors
-    /// As [`Database::search`]; [`Error::Budget`] when [`SearchRequest::context_tokens`] has no room for it.
+    /// As [`Database::search`]; [`Error::Budget`] when [`SearchRequest::context_tokens`] is too small for it.
     pub fn prompt(&self, request: &SearchRequest) -> Result<Prompt, Error> {
         let view = self.snapshot();
         AnswerBuilder::new(self, &view, request)?.prompt()
@@ -134,7 +134,7 @@ impl<'a> AnswerBuilder<'a> {
         let global = Strategy::Global;
         Ok(AnswerBuilder {
             generator: database.inner().generator.as_deref(),
-            // Digests speak of all chunks, so what a filter leaves is answered from the hits.
+            // Digests are about all chunks, so a question with a filter is answered from the hits.
             is_global: request.filter.is_none()
                 && (request.strategy == global || answer.strategy == global.name()),
             wants_critique: request.critic,
@@ -162,7 +162,7 @@ impl<'a> AnswerBuilder<'a> {
             let named = |how| matches!(how, ConceptSource::Dictionary | ConceptSource::Capitalised);
             let concepts = self.answer.concepts.iter().filter(|one| named(one.how));
             let concepts: Vec<&str> = concepts.map(|one| &one.name[..]).collect();
-            // A passage says what it is about by where it stands, too.
+            // The headings of a passage say what it is about, too.
             let hits = self.answer.hits.iter();
             let hits = hits.map(|hit| format!("{}. {}", hit.citation.path.join(". "), hit.text));
             let hits: Vec<String> = hits.collect();
@@ -198,7 +198,7 @@ impl<'a> AnswerBuilder<'a> {
         )
     }
 
-    /// From the digests of communities; `None` where none has anything to say.
+    /// From the digests of communities; `None` where none is relevant.
     fn answer_globally(&mut self) -> Result<Option<InWords>, Error> {
         let digests = self.communities()?;
         if digests.is_empty() {
@@ -226,7 +226,7 @@ impl<'a> AnswerBuilder<'a> {
     }
 
     /// The digests that answer: those of the communities that the search named, else of the coarsest level the
-    /// nearest to the question by vector; where there is none, by what they say.
+    /// nearest to the question by vector; where there is none, by their text.
     ///
     /// Costs reading all digests of a level when the search named none.
     fn communities(&mut self) -> Result<Vec<Digest>, Error> {
@@ -247,7 +247,7 @@ impl<'a> AnswerBuilder<'a> {
             return Ok(Vec::new());
         };
         let mut digests = self.view.digests(coarsest)?;
-        // A model that fails has told why in the search.
+        // The search has reported a model that fails.
         let vector = self.view.embed(&self.answer.question).ok().flatten();
         let mut scored: Vec<(f32, Digest)> = Vec::with_capacity(digests.len());
         for digest in digests.drain(..) {
@@ -331,7 +331,7 @@ impl<'a> AnswerBuilder<'a> {
         read.digest
     }
 
-    /// Notes that the generator did not answer.
+    /// Records that the generator did not answer.
     fn record_generator_error(&mut self, error: String) {
         let generator = self.generator.map_or("", |generator| generator.name());
         let generator = generator.to_owned();
@@ -340,7 +340,7 @@ impl<'a> AnswerBuilder<'a> {
     }
 }
 
-/// The question's words, weighed by how rare they are among passages.
+/// The question's words, weighted by how rare they are among passages.
 fn parse_question(
     view: &DatabaseSnapshot,
     question: &str,
@@ -478,8 +478,8 @@ fn community<'d>(digest: &'d Digest, about: &'d str) -> Community<'d> {
     }
 }
 
-/// What a generator makes of the digests: each asked apart and all at once, then one answer of what they
-/// said, with the citations that its references are to. `None` when none has anything to say.
+/// A generator's answer from the digests: one reply for each, requested concurrently, then one answer from the
+/// replies, with the citations that its references are to. `None` when no digest is relevant.
 fn generate_globally(
     generator: &dyn Generator,
     question: &str,
@@ -522,7 +522,7 @@ fn generate_globally(
         };
         let calls = prompts.iter().map(|prompt| {
             let thread = std::thread::Builder::new().name("loci-ask".into());
-            // What no thread can be started for is asked here.
+            // Where no thread can be started, this one asks.
             let spawned = thread.spawn_scoped(scope, move || ask(prompt));
             spawned.map_err(|_| prompt)
         });
@@ -551,7 +551,7 @@ fn generate_globally(
     Ok(Some((reply, citations)))
 }
 
-/// A reply that says something.
+/// A reply that is not empty.
 fn generate_reply(
     generator: &dyn Generator,
     prompt: &str,
