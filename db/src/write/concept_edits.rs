@@ -1,6 +1,6 @@
 //! Merging and splitting concepts by hand, and undoing it.
 //!
-//! Contributions stay; the concepts that they count for change ([`loci_storage::concept_edits`]). Merged records of
+//! Contributions stay; the concepts that they count for change. Merged records of
 //! concepts and relations, and the segments of the affected documents, change in the same commit.
 
 use loci_graph::normalise;
