@@ -73,14 +73,18 @@ fn a_recorded_answer_has_its_question_options_and_hits() {
         strategy: locidb::Strategy::Text,
         ..SearchRequest::new("heron reeds")
     };
+    database.set("hops", "3").unwrap();
     let answer = database.search(&request).unwrap();
     let id = database.record(&request, &answer).unwrap();
+    let in_force = database.settings().unwrap().over(request.clone());
+    database.set("hops", "1").unwrap();
     database.close();
 
     let database = Database::open(folder.path()).unwrap();
     let view = database.snapshot();
     let record = view.record(id).unwrap().unwrap();
-    assert_eq!(record.request(&view).unwrap(), request);
+    assert_eq!(record.request(&view).unwrap(), in_force);
+    assert_eq!(in_force.hops, Some(3));
     assert_eq!(
         (&record.question[..], &record.strategy[..], record.snapshot),
         ("heron reeds", "text", answer.snapshot)
