@@ -83,7 +83,7 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
-    /// A row that another row or a view promises is not there. Suspect the disk; restore from a
+    /// A row that another row or an index refers to is missing. Suspect the disk; restore from a
     /// backup.
     #[error("missing row in table {table}, key {key}")]
     MissingRow {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Chunks in one view, tombstoned ones included: an `Ordinal` is a u32.
+/// Chunks in one snapshot, tombstoned ones included: an `Ordinal` is a u32.
 pub const CHUNKS_MAX: u64 = u32::MAX as u64;
 /// Bytes of one part that may lie in a row, unless the store is opened otherwise.
 pub const INLINE_PART_LEN_MAX: usize = 256 << 10;

@@ -5,9 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_storage::disk::in_memory_overlay;
 use loci_storage::upgrade::{UpgradeReport, upgrade};
-use loci_storage::{Disk, StoreError};
+use loci_storage::{Disk, StoreError, in_memory_overlay};
 
 use crate::database::handle::{Database, Options};
 use crate::error::Error;

@@ -32,9 +32,9 @@ pub enum Durability {
     Eventual,
 }
 
-/// What the committing thread is asked.
+/// A job of the committing thread.
 pub(crate) enum Job {
-    /// To run a writer and commit what it changed.
+    /// Runs a writer and commits what it changed.
     Write {
         /// The writer.
         work: WriteFn,
@@ -45,26 +45,26 @@ pub(crate) enum Job {
         /// Answered with the generation of the commit once it is visible, and as durable as asked.
         done: Sender<Result<u64, StoreError>>,
     },
-    /// To note, from now on, which rows change. Answered once all that was committed is durable.
+    /// Records, from now on, which rows change. Answered once all that was committed is durable.
     TrackChanges {
-        /// Answered when the note is begun.
+        /// Answered when recording has begun.
         done: Sender<Result<u64, StoreError>>,
     },
-    /// To hand over the rows noted so far, and to note on.
+    /// Returns the rows recorded so far, and continues.
     TakeChanges {
         /// Answered with the rows.
         changes: Sender<ChangedRows>,
     },
-    /// To note no more.
+    /// Stops recording.
     StopTracking,
-    /// To do this while nobody writes and everything that was committed is durable: to look at the database's file.
+    /// Runs while nobody writes and everything that was committed is durable: to read the database's file.
     RunExclusive {
         /// What to do.
         work: Box<dyn FnOnce() + Send>,
         /// Answered when it is done.
         done: Sender<Result<u64, StoreError>>,
     },
-    /// To bring a copy of the database up to date with the rows noted, and to go on with it.
+    /// Brings a copy of the database up to date with the recorded rows, and continues with it.
     Swap {
         /// The copy.
         copy: Box<DatabaseCopy>,
@@ -82,7 +82,7 @@ pub(crate) trait Host: Sync {
     fn sync_database_name(&self) -> Result<(), StoreError>;
     /// The folder of parts.
     fn dir(&self) -> &SegmentDir;
-    /// What numbers parts.
+    /// The allocator of part ids.
     fn part_allocator(&self) -> &PartAllocator;
     /// The manifest that is committed, and its segments.
     fn committed(&self) -> (ManifestRecord, Vec<OpenSegment>);
@@ -94,9 +94,9 @@ pub(crate) trait Host: Sync {
         documents: &[DocumentId],
         bytes: usize,
     ) -> Result<Vec<SegmentDraft>, StoreError>;
-    /// Opens and publishes the view of what was committed; `durable`: on disk too.
+    /// Opens and publishes the snapshot of what was committed; `durable`: on disk too.
     fn publish(&self, durable: bool) -> Result<(), StoreError>;
-    /// Goes on with another database that holds the same rows, durably.
+    /// Continues with another database that has the same rows, durably.
     fn swap(&self, database: Database, failure: Arc<WriteFailure>) -> Result<(), StoreError>;
     /// An error when the disk failed a write to the database, whatever redb says of it.
     fn check(&self) -> Result<(), StoreError>;

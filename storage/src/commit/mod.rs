@@ -5,7 +5,7 @@
 //! 2. large parts are published in the segment folder — orphan files, deleted by the next open;
 //! 3. manifest and transaction are committed — everything, durably when a writer of the group asked
 //!    for it, or else with the next commit that is;
-//! 4. the new view is published, and only then are writers answered.
+//! 4. the new snapshot is published, and only then are writers answered.
 //!
 //! A commit that fails after its transaction was opened turns the store read-only: what redb or
 //! the disk did is not known until the store is opened again. Nothing is tried again.

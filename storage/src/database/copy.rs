@@ -2,7 +2,7 @@
 //!
 //! A copy is made from a snapshot while readers and writers go on; the committing thread notes which
 //! rows change meanwhile, brings the copy up to date with those in the end, and gives it the
-//! database's name. Readers that hold an older view keep the old file until they let go of it.
+//! database's name. Readers that hold an older snapshot keep the old file until they let go of it.
 //!
 //! At every moment one complete database has the name: a crash leaves the old one or the new one.
 

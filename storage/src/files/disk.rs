@@ -10,14 +10,12 @@ use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use crate::files::bytes::PartBytes;
 use crate::files::lock_holders;
-use crate::files::overlay::Overlay;
 use crate::files::permissions::{file_options, folder_builder, open_file, read_options};
 use crate::map::MappedFile;
 
@@ -65,11 +63,6 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn lock_holders(&self, _path: &Path) -> Vec<String> {
         Vec::new()
     }
-}
-
-/// `below`, as it is for reading; what is written stays in memory and is gone with the value that is returned.
-pub fn in_memory_overlay(below: Arc<dyn Disk>) -> Arc<dyn Disk> {
-    Arc::new(Overlay::new(below))
 }
 
 /// A file that is read and written anywhere.

@@ -19,6 +19,11 @@ use crate::files::disk::{Disk, FileLock, NewFile, RandomAccessFile};
 
 const PAGE_LEN: usize = 4096;
 
+/// A disk that reads from `below`; what is written stays in memory and is dropped with the returned value.
+pub fn in_memory_overlay(below: Arc<dyn Disk>) -> Arc<dyn Disk> {
+    Arc::new(Overlay::new(below))
+}
+
 /// The disk.
 #[derive(Debug)]
 pub(crate) struct Overlay {

@@ -1,7 +1,7 @@
 //! Bringing a store of an earlier format up to this one.
 //!
 //! A step leads from each format to the next. All of them, and the new number, are one transaction: a crash leaves the
-//! store as it was or as it shall be. Views are not looked at: those that this build cannot read are built again when
+//! store as it was or as it shall be. Indexes are not read: those that this build cannot read are rebuilt when
 //! the store is opened.
 //!
 //! Start reading at [`upgrade`].

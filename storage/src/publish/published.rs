@@ -1,9 +1,9 @@
-//! Publishing views, pinning them, and reclaiming the files that none of them needs.
+//! Publishing snapshots, pinning them, and deleting the files that none of them needs.
 //!
-//! The committing thread alone publishes and retires; any thread pins and lets go. Always true:
-//! - a view that is held has all its files;
-//! - a file goes once: after a durable manifest omits it, and with the last view that has it open;
-//! - [`Pins`] counts each view that is alive, once.
+//! The committing thread alone publishes and retires; any thread pins and releases. Always true:
+//! - a pinned snapshot has all its files;
+//! - a file is deleted once: after a durable manifest omits it, and with the last snapshot that has it open;
+//! - [`Pins`] counts each live snapshot once.
 //!
 //! This file knows the rest of the crate only by `sync`, so that loom and shuttle run it as
 //! it is (`storage/tests/{loom,shuttle}.rs`).
@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::sync::{Arc, AtomicBool, Mutex, Newest, Ordering};
 
-/// The newest view. Reading it costs one atomic read; each reader keeps what it read.
+/// The newest snapshot. Reading it costs one atomic read; each reader keeps what it read.
 pub(crate) struct Published<V> {
     newest: Newest<V>,
 }
@@ -25,35 +25,35 @@ impl<V> Published<V> {
         }
     }
 
-    /// The newest view. Holding it pins its files.
+    /// The newest snapshot. Holding it pins its files.
     pub(crate) fn pin(&self) -> Arc<V> {
         self.newest.load_full()
     }
 
-    /// Puts `view` in the place of the newest one, which lives on with those who hold it.
+    /// Replaces the newest snapshot, which lives on with its readers.
     pub(crate) fn publish(&self, view: V) {
         self.newest.store(Arc::new(view));
     }
 }
 
-/// Which views are alive, and since when others have taken their place. `T` is a moment.
+/// Which snapshots are alive, and since when they are superseded. `T` is a moment.
 pub(crate) struct Pins<T> {
     alive: Mutex<LiveSnapshots<T>>,
 }
 
 struct LiveSnapshots<T> {
     next: u64,
-    /// When the view was superseded; `None` for one that was not.
+    /// When the snapshot was superseded; `None` for one that was not.
     views: BTreeMap<u64, Option<T>>,
 }
 
-/// Counts a view for as long as it lives.
+/// Counts a snapshot for as long as it lives.
 pub(crate) struct Pin<T: Copy + Ord> {
     pins: Arc<Pins<T>>,
     number: u64,
 }
 
-/// Views that are held although newer ones were published.
+/// Snapshots that are held although newer ones were published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Superseded<T> {
     /// How many.
@@ -70,7 +70,7 @@ impl<T: Copy + Ord> Pins<T> {
         })
     }
 
-    /// Counts a new view. It supersedes, from `now` on, all that were counted before.
+    /// Counts a new snapshot. It supersedes, from `now` on, all that were counted before.
     pub(crate) fn pin(pins: &Arc<Self>, now: T) -> Pin<T> {
         let mut alive = pins.alive.lock();
         let number = alive.next;
@@ -85,7 +85,7 @@ impl<T: Copy + Ord> Pins<T> {
         }
     }
 
-    /// Views that are held although newer ones were published.
+    /// Snapshots that are held although newer ones were published.
     pub(crate) fn superseded(&self) -> Superseded<T> {
         let alive = self.alive.lock();
         let superseded = alive.views.values().flatten();

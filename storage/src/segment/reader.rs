@@ -1,12 +1,12 @@
-//! One segment's reader with its place in a view: what every search over several segments takes.
+//! The reader of one segment with its base ordinal in a snapshot: the input of every search over segments.
 
 use roaring::RoaringBitmap;
 
 use loci_types::ids::{LocalOrdinal, Ordinal};
 
-/// A reader `R` of one segment, placed at `base` in a view.
+/// A reader `R` of one segment, whose first chunk has the ordinal `base` in a snapshot.
 ///
-/// The segments of a view are given in ascending order of `base`; ranges do not overlap.
+/// The segments of a snapshot are given in ascending order of `base`; ranges do not overlap.
 #[derive(Debug)]
 pub struct SegmentReader<'a, R> {
     /// The ordinal of the segment's first chunk.

@@ -288,8 +288,8 @@ impl SnapshotOpener<'_> {
         Ok(Some((SpaceId(*space), self.open_listed_part(entry)?)))
     }
 
-    /// A space, or what is wrong with its projection. Its record is a row: that it is gone is no
-    /// damaged view.
+    /// A space, or what is wrong with its projection. Its record is a row: a missing one is not a
+    /// damaged index.
     fn open_space(
         &self,
         id: Option<u32>,

@@ -45,38 +45,38 @@ pub struct Store<V: IndexFactory> {
     read_only: bool,
 }
 
-/// Readers of views that newer ones have taken the place of.
+/// Readers of superseded snapshots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SupersededSnapshots {
-    /// How many such views are held.
+    /// How many such snapshots are held.
     pub count: usize,
     /// How long ago the oldest of them was superseded. What it needs stays on disk since then.
     pub oldest: Option<Duration>,
 }
 
 impl<V: IndexFactory> Store<V> {
-    /// The newest view. Costs one atomic read; holding it pins its files.
+    /// The newest snapshot. Costs one atomic read; holding it pins its files.
     pub fn latest_snapshot(&self) -> Arc<V::IndexedSnapshot> {
         self.shared.view.pin()
     }
 
-    /// What made the views.
+    /// What opens and builds the indexes.
     pub fn index_factory(&self) -> &V {
         &self.shared.index_factory
     }
 
-    /// Parts that could not be used when the store was opened.
+    /// Parts that were unusable when the store was opened.
     pub fn damaged(&self) -> &[DamagedPart] {
         &self.damaged
     }
 
-    /// What was missing when the store was opened, as it was damaged then or before, and is to be built anew.
+    /// What was missing when the store was opened, as it was damaged then or before, and is to be rebuilt.
     pub fn lost_indexes(&self) -> &[LostIndex] {
         &self.lost_indexes
     }
 
     /// Runs `work` in the committing thread; when this returns, its changes are durable and in the
-    /// newest view, or dropped. After [`StoreError::ReadOnly`] which of both is not known until the
+    /// newest snapshot, or dropped. After [`StoreError::ReadOnly`] which of both is not known until the
     /// store is opened again.
     ///
     /// Blocks while the queue is full.
@@ -112,7 +112,7 @@ impl<V: IndexFactory> Store<V> {
     }
 
     /// As [`Store::write`], in a commit of its own: for work that edits what the manifest lists, and for work that may
-    /// take long. Who writes meanwhile waits for its end, but shares neither its commit nor its fate.
+    /// take long. Writers wait until it ends, but share neither its commit nor its failure.
     pub fn edit<R, F>(&self, work: F) -> Result<R, StoreError>
     where
         R: Send + 'static,
@@ -122,7 +122,7 @@ impl<V: IndexFactory> Store<V> {
         self.edit_for_repair(work)
     }
 
-    /// As [`Store::edit`], for what does not change what the store says: in memory, where it is only read.
+    /// As [`Store::edit`], for repairs, which change no row: also for a read-only store, in memory.
     pub(crate) fn edit_for_repair<R, F>(&self, work: F) -> Result<R, StoreError>
     where
         R: Send + 'static,
@@ -160,7 +160,7 @@ impl<V: IndexFactory> Store<V> {
         slot.lock().take().ok_or(StoreError::Closed)
     }
 
-    /// Hands a job to the committing thread and waits for its answer.
+    /// Sends a job to the committing thread and waits for its result.
     fn submit(
         &self,
         job: impl FnOnce(Sender<Result<u64, StoreError>>) -> Job,
@@ -199,8 +199,8 @@ impl<V: IndexFactory> Store<V> {
             .write(&self.shared.part_allocator, &self.shared.dir)
     }
 
-    /// How many of its files lost pages while they were open, until now. Whoever reads by many calls compares it before
-    /// and after ([`Snapshot::check_pages`] is for one view).
+    /// How many of its files lost pages while they were open, until now. A caller that reads in many calls compares it
+    /// before and after ([`Snapshot::check_pages`] is for one snapshot).
     pub fn lost_pages(&self) -> u64 {
         self.shared.dir.lost_pages()
     }
@@ -214,7 +214,7 @@ impl<V: IndexFactory> Store<V> {
         &self.shared.dir
     }
 
-    /// Views that are held although newer ones were published.
+    /// Snapshots that are held although newer ones were published.
     pub fn superseded_snapshots(&self) -> SupersededSnapshots {
         let superseded = self.shared.pins.superseded();
         SupersededSnapshots {
@@ -231,7 +231,7 @@ impl<V: IndexFactory> Store<V> {
         len.map_err(StoreError::io(format!("looking at {}", path.display())))
     }
 
-    /// Waits for the writers in the queue and closes the store. Views that are still held stay
+    /// Waits for the writers in the queue and closes the store. Snapshots that are still held stay
     /// readable, and keep the store locked until they are dropped.
     pub fn close(mut self) {
         self.stop();

@@ -8,7 +8,7 @@ use crate::limits::INLINE_PART_LEN_MAX;
 use crate::segment::build::SegmentBuilder;
 use crate::snapshot::{OpenSegment, Snapshot};
 
-/// What a caller makes of snapshots, and what builds the segments that they consist of.
+/// Opens the indexes of snapshots, and builds those of new segments.
 pub trait IndexFactory: Send + Sync + 'static {
     /// A snapshot with its indexes open.
     type IndexedSnapshot: Send + Sync + 'static;
@@ -26,26 +26,26 @@ pub trait IndexFactory: Send + Sync + 'static {
         previous: Option<&Self::IndexedSnapshot>,
     ) -> Result<Self::IndexedSnapshot, StoreError>;
 
-    /// The snapshot that a view was made of.
+    /// The snapshot without its indexes.
     fn snapshot<'v>(&self, view: &'v Self::IndexedSnapshot) -> &'v Snapshot;
 
-    /// What writes the indexes of a new segment, in the vector space of `view`.
+    /// A builder of the indexes of a new segment, in the vector space of `view`.
     fn builder<'v>(&'v self, view: &'v Self::IndexedSnapshot) -> Box<dyn SegmentBuilder + 'v>;
 }
 
 /// How to open a store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Whether a store is made where there is none.
+    /// Whether a store is created where there is none.
     pub create: bool,
     /// Bytes that redb may keep cached.
     pub cache_bytes: usize,
-    /// Where its files lie.
+    /// Where its files are stored.
     pub disk: Arc<dyn Disk>,
-    /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own.
+    /// Bytes of an index part that may be stored in the database's file; a larger one gets a file of its own.
     pub inline_len_max: usize,
-    /// Whether the store is only read: nothing on disk is changed, others may read it too, and what opening it has to put
-    /// right is put right in memory.
+    /// Whether the store is only read: nothing on disk is changed, others may read it too, and repairs at opening are
+    /// done in memory.
     pub read_only: bool,
 }
 

@@ -92,8 +92,8 @@ impl<V: IndexFactory> Store<V> {
         Ok(damaged.len() + usize::from(pending))
     }
 
-    /// Builds again what was damaged when this store, or its folder before, was opened. Searches and writes go on; views
-    /// say by [`Snapshot::missing_chunks`] what they do not have yet. Costs nothing where nothing is missing.
+    /// Rebuilds what was damaged when this store, or its folder before, was opened. Searches and writes continue;
+    /// [`Snapshot::missing_chunks`] counts what is still missing. Costs nothing where nothing is missing.
     ///
     /// `report` is called with (chunks built, chunks missing at first). `false`: it stopped the work, which the next call,
     /// or the next open, continues.

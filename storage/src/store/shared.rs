@@ -44,7 +44,7 @@ pub(super) struct Shared<V: IndexFactory> {
     /// The newest segments, so that the next snapshot shares their open parts.
     pub(super) committed: Mutex<CommittedState>,
     pub(super) unlisted: Mutex<Unlisted<Arc<Part>>>,
-    // Held by every view too: until the last is gone no other process may touch the files.
+    // Held by every snapshot too: until the last is gone no other process may touch the files.
     pub(super) lock: Arc<StoreLock>,
 }
 

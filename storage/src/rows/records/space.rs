@@ -10,7 +10,7 @@ record! {
     pub struct SpaceRecord {
         /// Name and version of the model.
         pub model: String,
-        /// Whether the store's own embedder made it: then vectors are views of text and projection,
+        /// Whether the store's own embedder made it: then vectors are derived from text and projection,
         /// and have no rows.
         pub builtin: bool,
         /// Whether the caller brings the vectors, and no model that the store knows of.
