@@ -6,10 +6,10 @@
 
 use std::path::Path;
 
-use crate::decode::decode_head;
-use crate::kind::Kind;
-use crate::language::Language;
 use crate::{chat, subtitles};
+use loci_parsing::decode::decode_head;
+use loci_parsing::kind::Kind;
+use loci_parsing::language::Language;
 
 /// First bytes that only one kind has.
 const MAGIC: &[(&[u8], Kind)] = &[

@@ -16,7 +16,6 @@
 //!
 //! Start reading at [`parse_within`].
 
-use loci_parsing::{cues, decode, kind, language, limits, package, tables, writing, xml};
 pub use loci_parsing::{facts, tree, warnings};
 
 mod chat;
@@ -33,17 +32,17 @@ mod pdf;
 mod subtitles;
 mod text;
 
-pub use cues::heading::title_heading;
 pub use detect::detect;
-pub use facts::TextMetrics;
 pub use image::readable as readable_name;
-pub use kind::Kind;
-pub use language::Language;
-pub use limits::{Limits, ParseError};
-pub use parse::{VERSION, parse, parse_within};
-pub use tree::{
+pub use loci_parsing::cues::heading::title_heading;
+pub use loci_parsing::facts::TextMetrics;
+pub use loci_parsing::kind::Kind;
+pub use loci_parsing::language::Language;
+pub use loci_parsing::limits::{Limits, ParseError};
+pub use loci_parsing::tree::{
     Asset, Block, BlockKind, InTextCitation, Mark, MarkKind, PageBox, ParsedDocument, Reference,
 };
+pub use parse::{VERSION, parse, parse_within};
 
 #[cfg(test)]
 #[path = "../parsing/src/packed.rs"]

@@ -1,9 +1,9 @@
 //! What the tests of several parsers share.
 
-use crate::kind::Kind;
-use crate::limits::ParseError;
 use crate::parse::parse;
-use crate::tree::{BlockKind, ParsedDocument};
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::{BlockKind, ParsedDocument};
 
 /// Kinds and texts of all blocks.
 pub(super) fn blocks(document: &ParsedDocument) -> Vec<(BlockKind, &str)> {

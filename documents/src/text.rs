@@ -1,19 +1,19 @@
 //! Plain text: paragraphs between blank lines, headings by their looks.
 //!
 //! The text is the file itself, and a block is a slice of it. A heading is a paragraph of one line
-//! that is numbered (see [`super::heading`]), underlined with `===` or `---`, or short and all
+//! that is numbered (see [`numbered`]), underlined with `===` or `---`, or short and all
 //! capitals. A paragraph whose lines begin with `-`, `*`, `•` or `1.` is a list.
 //!
 //! Where it is unsure it says paragraph: a missed heading costs less than a false one.
 
 use std::ops::Range;
 
-use crate::cues::heading::{is_capitals, is_title, numbered, title_heading};
-use crate::decode::decode_text;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{BlockKind, ParsedDocument};
-use crate::writing::blocks::{Blocks, trimmed};
+use loci_parsing::cues::heading::{is_capitals, is_title, numbered, title_heading};
+use loci_parsing::decode::decode_text;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{BlockKind, ParsedDocument};
+use loci_parsing::writing::blocks::{Blocks, trimmed};
 
 /// Longest line of capitals that counts as a heading, in characters.
 const CAPITALS_CHARS_MAX: usize = 60;

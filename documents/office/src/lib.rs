@@ -7,8 +7,6 @@
 //!
 //! Start reading at [`docx::parse`] or [`pptx::parse`].
 
-use loci_parsing::{cues, facts, kind, limits, package, tree, warnings, writing, xml};
-
 pub mod docx;
 mod office;
 pub mod pptx;

@@ -11,13 +11,13 @@
 use serde_json::{Deserializer, Map, Value};
 
 use super::{blocks_of, is_prose, malformed};
-use crate::cues::year::year;
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::warnings::{Warnings, count_noun};
-use crate::writing::running::collapsed;
-use crate::writing::writer::Writer;
+use loci_parsing::cues::year::year;
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, ParsedDocument};
+use loci_parsing::warnings::{Warnings, count_noun};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::writing::writer::Writer;
 
 /// Values of JSON in a file, more or less: each costs memory long before it gives text.
 const VALUES_MAX: usize = 8_000_000;

@@ -9,11 +9,11 @@
 //!
 //! Start reading at [`parse`]; the formats are in [`json`] and [`plain`].
 
-use crate::decode::decode;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
 use crate::markdown;
-use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
+use loci_parsing::decode::decode;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
 
 mod json;
 mod plain;

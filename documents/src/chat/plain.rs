@@ -7,10 +7,10 @@
 use std::ops::Range;
 
 use super::{blocks_of, is_prose, malformed};
-use crate::decode::Decoded;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::writing::blocks::Blocks;
+use loci_parsing::decode::Decoded;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, ParsedDocument};
+use loci_parsing::writing::blocks::Blocks;
 
 /// Names that only people and programs in a chat have.
 const ROLES: &str = "user assistant human ai bot chatbot system chatgpt gpt gpt-4 gpt-4o claude gemini \

@@ -4,7 +4,7 @@
 //! `public class Stack`, `def push(x)`, `CREATE TABLE users (`. Nothing else is guessed.
 
 use super::{BlockStarts, definition, is_prose};
-use crate::tree::BlockKind;
+use loci_parsing::tree::BlockKind;
 
 /// What a line defines, and the words that are before its name.
 const DEFINING: &[(&str, &str)] = &[

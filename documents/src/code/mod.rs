@@ -21,12 +21,12 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::decode::decode_text;
-use crate::kind::Kind;
-use crate::language::Language;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{BlockKind, ParsedDocument};
-use crate::writing::blocks::Blocks;
+use loci_parsing::decode::decode_text;
+use loci_parsing::kind::Kind;
+use loci_parsing::language::Language;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{BlockKind, ParsedDocument};
+use loci_parsing::writing::blocks::Blocks;
 
 mod c;
 mod go;

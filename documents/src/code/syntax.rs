@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::{Grammar, c, go, java, javascript, python, rust};
-use crate::language::Language;
+use loci_parsing::language::Language;
 
 /// Larger files are generated, and their trees would take gigabytes.
 const SOURCE_BYTES_MAX: usize = 8 << 20;

@@ -553,7 +553,7 @@ fn a_name_without_end_is_not_repeated_by_every_member() {
     for (language, divides) in [(Language::Java, true), (Language::Kotlin, false)] {
         let source = format!("class {name} {{\n{}}}\n", "  void f() {}\n\n".repeat(100));
         let document = parse(language, source.as_bytes(), None, &Limits::default()).unwrap();
-        let is_short = |block: &crate::tree::Block| label(&block.kind).len() < 2_000;
+        let is_short = |block: &loci_parsing::tree::Block| label(&block.kind).len() < 2_000;
         assert_eq!(document.blocks.len() > 1, divides);
         assert!(document.blocks.iter().all(is_short));
     }

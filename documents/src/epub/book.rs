@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use roxmltree::{Document, Node};
 
 use super::path_of;
-use crate::cues::year::year;
-use crate::facts::TextMetrics;
 use crate::html::book_page;
-use crate::limits::{Limits, ParseError};
-use crate::warnings::{Warnings, count_noun, count_noun_is, listed};
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, child, children};
+use loci_parsing::cues::year::year;
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::warnings::{Warnings, count_noun, count_noun_is, listed};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, child, children};
 
 /// A book, as its package document describes it.
 #[derive(Debug, Default)]

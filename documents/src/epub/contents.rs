@@ -6,9 +6,9 @@ use roxmltree::Node;
 
 use super::book::Book;
 use super::{Files, path_of};
-use crate::limits::ParseError;
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, child, children, outermost};
+use loci_parsing::limits::ParseError;
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, child, children, outermost};
 
 /// Titles by the path of their file, and the pages that show nothing else.
 #[derive(Debug, Default)]

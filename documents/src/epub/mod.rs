@@ -7,17 +7,17 @@
 //!
 //! Start reading at [`parse`].
 
-use crate::cues::heading::title_heading;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::package::archive::{Archive, resolve};
-use crate::package::pictures::Pictures;
-use crate::tree::ParsedDocument;
-use crate::warnings::Warnings;
-use crate::xml;
-use crate::xml::node::{attribute, child, children, outermost};
 use book::Book;
 use contents::Contents;
+use loci_parsing::cues::heading::title_heading;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::package::archive::{Archive, resolve};
+use loci_parsing::package::pictures::Pictures;
+use loci_parsing::tree::ParsedDocument;
+use loci_parsing::warnings::Warnings;
+use loci_parsing::xml;
+use loci_parsing::xml::node::{attribute, child, children, outermost};
 use page::Pages;
 
 mod book;

@@ -4,11 +4,11 @@ use super::contents::{Contents, Title};
 use super::source::with_end_tags;
 use super::{Files, path_of};
 use crate::html::book_page;
-use crate::limits::{Limits, ParseError};
-use crate::package::pictures::Pictures;
-use crate::tree::{Asset, Block, BlockKind, MarkKind};
-use crate::warnings::{Warnings, count_noun_is, listed};
-use crate::writing::writer::Writer;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::package::pictures::Pictures;
+use loci_parsing::tree::{Asset, Block, BlockKind, MarkKind};
+use loci_parsing::warnings::{Warnings, count_noun_is, listed};
+use loci_parsing::writing::writer::Writer;
 
 /// What was read so far.
 pub(super) struct Pages<'a> {

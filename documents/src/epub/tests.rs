@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::TextMetrics;
 use crate::packed::packed;
-use crate::tree::BlockKind;
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::tree::BlockKind;
 
 const CONTAINER: &str =
     "<container><rootfiles><rootfile full-path='O/book.opf'/></rootfiles></container>";

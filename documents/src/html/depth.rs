@@ -7,7 +7,7 @@
 //! | bound           | what is counted                                                                 |
 //! |-----------------|---------------------------------------------------------------------------------|
 //! | `depth_max`     | elements around an element, itself among them                                   |
-//! | `REPEATED_MAX`  | elements and attributes that no tag asked for: formatting opened again          |
+//! | `IMPLIED_MAX`   | elements and attributes that no tag asked for: formatting opened again          |
 //! | `ATTRIBUTES_MAX`| attributes of one tag, told even before the tag ends: each is compared with all |
 //! | `STEPS_*`       | looks at open elements                                                          |
 //!
@@ -24,8 +24,8 @@ use html5ever::tree_builder::TreeBuilder;
 use html5ever::{Attribute, QualName, TokenizerResult};
 use scraper::{Html, HtmlTreeSink};
 
-use crate::limits::ParseError;
-use crate::limits::within;
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::within;
 
 /// Bytes that are read at once, at most.
 const PIECE_LEN_MAX: usize = 4 << 10;

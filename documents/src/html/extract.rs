@@ -15,9 +15,9 @@ use super::furniture::{has_descendant, is_boilerplate, is_hidden};
 use super::is_known;
 use super::picture::Picture;
 use super::table::Rows;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, MarkKind};
-use crate::writing::writer::Writer;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, MarkKind};
+use loci_parsing::writing::writer::Writer;
 
 /// What was found: a text and the blocks in it.
 #[derive(Debug, Default)]

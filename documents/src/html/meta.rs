@@ -2,10 +2,10 @@
 
 use scraper::{ElementRef, Html};
 
-use crate::cues::heading::title_heading;
-use crate::cues::year::year;
-use crate::tree::{BlockKind, ParsedDocument};
-use crate::writing::running::collapsed;
+use loci_parsing::cues::heading::title_heading;
+use loci_parsing::cues::year::year;
+use loci_parsing::tree::{BlockKind, ParsedDocument};
+use loci_parsing::writing::running::collapsed;
 
 const AUTHOR_KEYS: &[&str] = &["author", "article:author", "citation_author", "dc.creator"];
 const DATE_KEYS: &[&str] = &[

@@ -17,12 +17,12 @@ use std::sync::LazyLock;
 
 use scraper::{ElementRef, Html};
 
-use crate::decode::decode_html;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tables::Tables;
-use crate::tree::{Block, ParsedDocument};
 use extract::{Content, ExtractScope, extract};
+use loci_parsing::decode::decode_html;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tables::Tables;
+use loci_parsing::tree::{Block, ParsedDocument};
 
 mod depth;
 mod extract;

@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use scraper::ElementRef;
 
-use crate::writing::running::collapsed;
+use loci_parsing::writing::running::collapsed;
 
 /// Pictures at most this wide or high are icons, in pixels.
 const ICON_PX_MAX: u32 = 40;

@@ -1,7 +1,7 @@
 //! The cells of a table while they are read, and the rows that they make.
 
-use crate::limits::{Limits, ParseError};
-use crate::writing::blocks;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::writing::blocks;
 
 /// Columns that a cell may span; the most that browsers take.
 const SPAN_MAX: usize = 1_000;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::facts::TextMetrics;
-use crate::tree::{BlockKind, MarkKind};
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::tree::{BlockKind, MarkKind};
 
 fn check(source: &str, want: &[(BlockKind, &str)]) -> ParsedDocument {
     let document = parse(source.as_bytes(), &Limits::default()).unwrap();

@@ -6,12 +6,12 @@
 
 use std::path::Path;
 
-use crate::cues::year::year;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Asset, Block, BlockKind, ParsedDocument};
-use crate::writing::running::RunningText;
-use crate::writing::writer::Writer;
+use loci_parsing::cues::year::year;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Asset, Block, BlockKind, ParsedDocument};
+use loci_parsing::writing::running::RunningText;
+use loci_parsing::writing::writer::Writer;
 
 mod header;
 

@@ -7,7 +7,7 @@
 use roxmltree::Node;
 
 use super::walk::Walk;
-use crate::limits::ParseError;
+use loci_parsing::limits::ParseError;
 
 /// Works that one range may mean.
 const RANGE_MAX: u32 = 200;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use scraper::Html;
 
 use super::malformed;
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
 
 /// Longest name of a letter (`CounterClockwiseContourIntegral`) and its semicolon.
 const NAME_LEN_MAX: usize = 32;

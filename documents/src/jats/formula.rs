@@ -3,7 +3,7 @@
 use roxmltree::Node;
 
 use super::{below, text_of};
-use crate::writing::running::collapsed;
+use loci_parsing::writing::running::collapsed;
 
 /// The formula of an element (`disp-formula`, `inline-formula`, `alternatives`, `tex-math`, `math`), without delimiters.
 pub(super) fn text<'x>(node: Node<'x, 'x>) -> Option<String> {

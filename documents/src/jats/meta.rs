@@ -3,9 +3,9 @@
 use roxmltree::Node;
 
 use super::{below, child, text_in, text_of};
-use crate::cues::year::year as year_of;
-use crate::facts::TextMetrics;
-use crate::tree::ParsedDocument;
+use loci_parsing::cues::year::year as year_of;
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::tree::ParsedDocument;
 
 /// Dates of publication, the most telling first.
 const DATES: &[&str] = &["pub", "epub", "ppub", "epub-ppub", "collection"];

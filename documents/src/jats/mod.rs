@@ -13,12 +13,12 @@ use std::collections::HashMap;
 
 use roxmltree::{Document, Node, NodeId, ParsingOptions};
 
-use crate::decode::decode_xml;
-use crate::kind::Kind;
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{ParsedDocument, Reference};
-use crate::writing::running::collapsed;
+use loci_parsing::decode::decode_xml;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{ParsedDocument, Reference};
+use loci_parsing::writing::running::collapsed;
 
 mod citations;
 mod entities;

@@ -7,8 +7,8 @@ use roxmltree::Node;
 
 use super::meta::name;
 use super::{below, child, text_in, text_of};
-use crate::cues::year::year as year_of;
-use crate::tree::Reference;
+use loci_parsing::cues::year::year as year_of;
+use loci_parsing::tree::Reference;
 
 const CITATIONS: &[&str] = &[
     "mixed-citation",

@@ -3,9 +3,9 @@
 use roxmltree::Node;
 
 use super::walk::Walk;
-use crate::limits::ParseError;
-use crate::limits::within;
-use crate::writing::running::RunningText;
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::within;
+use loci_parsing::writing::running::RunningText;
 
 /// Rows or columns that one cell may span; real tables stay far below.
 const SPAN_MAX: usize = 200;

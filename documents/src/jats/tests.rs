@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tests_of::{blocks, check_cut_and_corrupted};
-use crate::tree::BlockKind;
+use loci_parsing::tree::BlockKind;
 
 fn article(body: &str) -> String {
     format!(

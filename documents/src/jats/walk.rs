@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 use roxmltree::Node;
 
 use super::{Works, below, child, citations, meta, references, text_in, text_of};
-use crate::limits::{Limits, ParseError};
-use crate::tables::Tables;
-use crate::tree::{BlockKind, MarkKind, ParsedDocument};
-use crate::writing::running::RunningText;
-use crate::writing::writer::Writer;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tables::Tables;
+use loci_parsing::tree::{BlockKind, MarkKind, ParsedDocument};
+use loci_parsing::writing::running::RunningText;
+use loci_parsing::writing::writer::Writer;
 
 mod floats;
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::walk::Walk;
-use crate::limits::ParseError;
-use crate::tree::BlockKind;
-use crate::writing::running::RunningText;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::BlockKind;
+use loci_parsing::writing::running::RunningText;
 
 /// Commands that begin a line: their word before what they are given, the word after it, and the change of indentation.
 const LINES: &[(&str, &str, &str, i32)] = &[

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::walk::Walk;
-use crate::cues::year::year;
-use crate::limits::ParseError;
-use crate::tree::{BlockKind, Reference};
-use crate::writing::running::RunningText;
+use loci_parsing::cues::year::year;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::{BlockKind, Reference};
+use loci_parsing::writing::running::RunningText;
 
 /// The works that the file lists, in its order.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 //! labels have them: `(Knuth, 1997)`, `Knuth (1997)`. Any other is shown by its key, `[knuth97]`, and cites nothing.
 
 use super::walk::Walk;
-use crate::limits::ParseError;
+use loci_parsing::limits::ParseError;
 
 pub(super) fn is_citation(name: &str) -> bool {
     let is_style = [

@@ -4,8 +4,8 @@
 
 use std::sync::LazyLock;
 
-use crate::tables::Tables;
-use crate::tree::MarkKind;
+use loci_parsing::tables::Tables;
+use loci_parsing::tree::MarkKind;
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables::parse(include_str!("commands.txt")));
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::reader::Reader;
 use super::walk::Walk;
-use crate::cues::year::year;
-use crate::limits::ParseError;
-use crate::tree::ParsedDocument;
+use loci_parsing::cues::year::year;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::ParsedDocument;
 
 /// Longest name of an author, in words: longer ones are affiliations.
 const NAME_WORDS_MAX: usize = 6;

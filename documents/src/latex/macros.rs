@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::pairs::{name_in_braces, name_len};
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
 
 const DEPTH_MAX: usize = 40;
 /// Definitions count too: reading one costs as much.

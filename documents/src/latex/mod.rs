@@ -12,11 +12,11 @@
 //!
 //! Start reading at [`parse`].
 
-use crate::decode::decode;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::ParsedDocument;
-use crate::warnings::{Warnings, count_noun_is, listed};
+use loci_parsing::decode::decode;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::ParsedDocument;
+use loci_parsing::warnings::{Warnings, count_noun_is, listed};
 
 mod algorithm;
 mod bibliography;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
 
 /// Groups and environments that may be open at once; the walk over them is recursive.
 const DEPTH_MAX: usize = 200;

@@ -1,7 +1,7 @@
 //! The first pass: comments and what is printed letter by letter are taken out of the source.
 //!
 //! Everything after it can trust that a `%` is a percent sign behind a backslash, and that no `\verb` is left. Where
-//! something was set aside is [`RAW`], its number and a semicolon.
+//! something was set aside is [`CODE_PLACEHOLDER`], its number and a semicolon.
 
 use super::pairs::name_len;
 

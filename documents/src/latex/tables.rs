@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::walk::Walk;
-use crate::limits::ParseError;
-use crate::limits::within;
-use crate::tree::BlockKind;
-use crate::writing::running::RunningText;
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::within;
+use loci_parsing::tree::BlockKind;
+use loci_parsing::writing::running::RunningText;
 
 /// Cells of one table, spanned places included.
 const CELLS_MAX: usize = 1_000_000;

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::kind::Kind;
 use crate::tests_of::{blocks, check_cut_and_corrupted};
-use crate::tree::{BlockKind, MarkKind};
+use loci_parsing::kind::Kind;
+use loci_parsing::tree::{BlockKind, MarkKind};
 
 fn read(source: &str) -> ParsedDocument {
     let document = parse(source.as_bytes(), &Limits::default()).unwrap();

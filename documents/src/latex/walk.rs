@@ -14,10 +14,10 @@ use super::pairs::is_blank;
 use super::reader::Reader;
 use super::source::{CODE_PLACEHOLDER, RawCode};
 use super::{algorithm, commands, letters};
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, MarkKind};
-use crate::writing::running::RunningText;
-use crate::writing::writer::Writer;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, MarkKind};
+use loci_parsing::writing::running::RunningText;
+use loci_parsing::writing::writer::Writer;
 
 mod environments;
 mod formulas;

@@ -16,9 +16,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::cues::year::year;
-use crate::facts::TextMetrics;
-use crate::tree::ParsedDocument;
+use loci_parsing::cues::year::year;
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::tree::ParsedDocument;
 
 /// The name of a record's field, and the keys that fill it.
 const NAMES: &[(&str, &[&str])] = &[

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{trimmed, widen};
-use crate::tree::{Block, BlockKind, Mark};
+use loci_parsing::tree::{Block, BlockKind, Mark};
 
 pub(super) struct Leaf {
     pub(super) kind: BlockKind,

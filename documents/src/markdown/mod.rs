@@ -22,13 +22,13 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use crate::cues::heading::title_heading;
-use crate::decode::decode_text;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
-use crate::writing::blocks::{Blocks, trimmed, trimmed_end};
 use leaf::{Leaf, equations, within_fences};
+use loci_parsing::cues::heading::title_heading;
+use loci_parsing::decode::decode_text;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
+use loci_parsing::writing::blocks::{Blocks, trimmed, trimmed_end};
 
 mod front_matter;
 mod leaf;

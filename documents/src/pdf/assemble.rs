@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::tree::PageBox;
+use loci_parsing::tree::PageBox;
 
 use super::layout::{Gap, Line, MONO_WIDTH};
 use super::page::Style;
 use super::paragraph::{Draft, DraftKind};
 use super::pictures::Picture;
 use super::table;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
-use crate::writing::blocks::{Blocks, table as markdown, trimmed};
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
+use loci_parsing::writing::blocks::{Blocks, table as markdown, trimmed};
 
 /// Deepest indent of code that is kept, in glyphs.
 const CODE_INDENT_MAX: usize = 80;

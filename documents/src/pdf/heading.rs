@@ -14,7 +14,7 @@ use pdf_oxide::outline::{Destination, OutlineItem};
 
 use super::paragraph::{Draft, DraftKind, is_all_bold, is_all_italic};
 use super::{Usual, is_near};
-use crate::cues::heading::{is_title, numbered};
+use loci_parsing::cues::heading::{is_title, numbered};
 
 const ENTRIES_MAX: usize = 10_000;
 /// Entries found on their pages that make an outline one of the whole document.

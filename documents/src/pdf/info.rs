@@ -16,8 +16,8 @@ use super::Usual;
 use super::front::{Front, TEXT_LEN_MAX, after_labels, doi, years};
 use super::heading::{joined, title_drafts};
 use super::paragraph::{Draft, DraftKind};
-use crate::cues::heading::numbered;
-use crate::tree::ParsedDocument;
+use loci_parsing::cues::heading::numbered;
+use loci_parsing::tree::ParsedDocument;
 
 const TITLE_CHARS_MAX: usize = 300;
 

@@ -23,13 +23,13 @@
 use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error as PdfError;
 
-use crate::facts::PageCounts;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::ParsedDocument;
-use crate::warnings::{self, Warnings};
 use front::Front;
 use layout::Line;
+use loci_parsing::facts::PageCounts;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::ParsedDocument;
+use loci_parsing::warnings::{self, Warnings};
 
 mod assemble;
 mod effort;

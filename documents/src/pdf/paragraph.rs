@@ -131,7 +131,7 @@ fn is_below(line: &Line, next: &Line) -> bool {
 struct Grouping<'a> {
     usual: &'a Usual,
     drafts: Vec<Draft>,
-    /// The draft that took the last line. Not always the last one: see [`Grouping::home`].
+    /// The draft that took the last line. Not always the last one: see [`Grouping::draft_to_extend`].
     current: usize,
 }
 
@@ -229,7 +229,7 @@ fn continues_in_next_column(draft: &Draft, line: &Line) -> bool {
             let text = line.text();
             let is_prose = line_kind(line) == DraftKind::Prose && !is_caption(&text);
             let is_heading_like =
-                is_all_bold(line) || crate::cues::heading::numbered(&text).is_some();
+                is_all_bold(line) || loci_parsing::cues::heading::numbered(&text).is_some();
             is_prose
                 && !is_all_bold(last)
                 && !is_heading_like
@@ -275,7 +275,7 @@ fn continues_draft(draft: &Draft, line: &Line, usual: &Usual) -> bool {
         return false;
     }
     if is_heading {
-        return crate::cues::heading::numbered(&line.text()).is_none_or(|n| !n.is_strong);
+        return loci_parsing::cues::heading::numbered(&line.text()).is_none_or(|n| !n.is_strong);
     }
     !starts_new_block(draft, line)
 }

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::tree::PageBox;
+use loci_parsing::tree::PageBox;
 use pdf_oxide::{PdfDocument, PdfFilter, PdfImageHandle};
 
 use super::effort::WorkBudget;
 use super::paragraph::{Draft, DraftKind};
-use crate::limits::Limits;
-use crate::tree::Asset;
+use loci_parsing::limits::Limits;
+use loci_parsing::tree::Asset;
 
 /// Pictures of one document, and on one page.
 const PICTURES_MAX: usize = 2_000;

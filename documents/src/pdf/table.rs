@@ -5,7 +5,7 @@
 //! what is above it there.
 
 use super::layout::{Gap, Line};
-use crate::limits::{Limits, ParseError};
+use loci_parsing::limits::{Limits, ParseError};
 
 /// Longest distance of a line that goes on with a cell, in type sizes.
 const WRAPPED_LEADING: f32 = 1.6;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::kind::Kind;
 use crate::parse::parse_within;
-use crate::tree::{Block, BlockKind, MarkKind};
+use loci_parsing::kind::Kind;
+use loci_parsing::tree::{Block, BlockKind, MarkKind};
 
 /// One page's content stream, written line by line.
 #[derive(Default)]

@@ -5,9 +5,9 @@
 //! is left out.
 
 use super::{Cue, malformed};
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
-use crate::tree::ParsedDocument;
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::ParsedDocument;
 
 /// A cue that begins this long after the one before still shows the same lines.
 const REPEATED_WITHIN_MS: u64 = 100;

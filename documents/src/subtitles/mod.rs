@@ -6,12 +6,12 @@
 //!
 //! Start reading at [`parse`]; cues are read by [`cues`] and [`timed`].
 
-use crate::decode::decode;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::writing::running::RunningText;
-use crate::writing::writer::Writer;
+use loci_parsing::decode::decode;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, ParsedDocument};
+use loci_parsing::writing::running::RunningText;
+use loci_parsing::writing::writer::Writer;
 
 mod cues;
 mod timed;

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::{Cue, malformed};
-use crate::limits::ParseError;
-use crate::limits::within;
-use crate::tree::ParsedDocument;
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::within;
+use loci_parsing::tree::ParsedDocument;
 
 /// Values of JSON in a file, more or less: each costs memory long before it gives text.
 const VALUES_MAX: usize = 8_000_000;

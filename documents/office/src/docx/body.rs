@@ -9,11 +9,11 @@ use super::notes::Notes;
 use super::numbering::{Label, Numbering};
 use super::page::Pages;
 use super::style::{Role, Styles, role_from_outline};
-use crate::limits::{Limits, ParseError};
 use crate::office::{Package, Relations};
-use crate::tree::{Block, BlockKind};
-use crate::writing::writer::Writer;
-use crate::xml::node::{branch, child, outermost, value};
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind};
+use loci_parsing::writing::writer::Writer;
+use loci_parsing::xml::node::{branch, child, outermost, value};
 
 /// Bytes of a heading; what is longer is prose to which someone gave a heading's style.
 const HEADING_BYTES_MAX: usize = 1_000;

@@ -3,13 +3,13 @@
 use roxmltree::Node;
 
 use super::body::{Reader, block};
-use crate::limits::ParseError;
 use crate::office::is_decoration;
-use crate::package::pictures::file_name;
-use crate::tree::{Block, BlockKind};
-use crate::writing::blocks::table;
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, child, is, outermost, relation};
+use loci_parsing::limits::ParseError;
+use loci_parsing::package::pictures::file_name;
+use loci_parsing::tree::{Block, BlockKind};
+use loci_parsing::writing::blocks::table;
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, child, is, outermost, relation};
 
 /// Children of a picture among which its names are: a hostile one may have very many.
 const NAMES_WITHIN: usize = 16;

@@ -8,15 +8,15 @@
 //!
 //! Start reading at [`parse`]; the walk over the document is in [`body`], over a paragraph in [`run`].
 
-use crate::cues::heading::title_heading;
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
-use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::warnings::{Warnings, count_noun, count_noun_is};
-use crate::writing::writer::Writer;
 use body::{Code, Reader, State};
 use field::Fields;
+use loci_parsing::cues::heading::title_heading;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::{Block, BlockKind, ParsedDocument};
+use loci_parsing::warnings::{Warnings, count_noun, count_noun_is};
+use loci_parsing::writing::writer::Writer;
 use notes::Notes;
 use numbering::Numbering;
 use page::Pages;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node};
 
-use crate::xml::node::{attribute, children};
+use loci_parsing::xml::node::{attribute, children};
 
 /// All notes and comments of a document.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use roxmltree::{Document, Node};
 
-use crate::cues::numerals::{letters, roman};
 use crate::office::is_on;
-use crate::xml::node::{attribute, child, children, number, value};
+use loci_parsing::cues::numerals::{letters, roman};
+use loci_parsing::xml::node::{attribute, child, children, number, value};
 
 const LEVELS: usize = 9;
 /// Lists that are read; paragraphs of those beyond have no numbers.

@@ -5,10 +5,10 @@ use roxmltree::Node;
 use super::body::{Reader, block};
 use super::drawing::DeferredBlock;
 use super::notes::NoteKind;
-use crate::limits::ParseError;
 use crate::office::{is_on, math};
-use crate::tree::{BlockKind, MarkKind};
-use crate::xml::node::{attribute, branch, child, value};
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::{BlockKind, MarkKind};
+use loci_parsing::xml::node::{attribute, branch, child, value};
 
 /// Letters of the font Symbol at the places of a to z and A to Z.
 const SYMBOL_LOWER: &str = "αβχδεφγηιϕκλμνοπθρστυϖωξψζ";

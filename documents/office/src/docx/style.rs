@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use roxmltree::{Document, Node};
 
 use crate::office::is_on;
-use crate::xml::node::{attribute, child, children, value};
+use loci_parsing::xml::node::{attribute, child, children, value};
 
 /// Styles that are read; Word allows fewer.
 const STYLES_MAX: usize = 10_000;

@@ -4,11 +4,11 @@ use roxmltree::Node;
 
 use super::body::{Reader, block};
 use super::style::Role;
-use crate::limits::ParseError;
-use crate::limits::within;
-use crate::tree::BlockKind;
-use crate::writing::blocks;
-use crate::xml::node::{attribute, below, child, is, outermost, value};
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::within;
+use loci_parsing::tree::BlockKind;
+use loci_parsing::writing::blocks;
+use loci_parsing::xml::node::{attribute, below, child, is, outermost, value};
 
 /// Columns that a cell may span, as Word has it.
 const SPAN_MAX: usize = 63;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::packed::packed;
-use crate::tree::MarkKind;
+use loci_parsing::tree::MarkKind;
 
 const STYLES: &str = "<styles>
     <style styleId='1'><name val='heading 1'/></style>

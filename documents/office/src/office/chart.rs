@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node};
 
-use crate::limits::ParseError;
-use crate::limits::{Limits, within};
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, below, child, children, outermost, text_of};
+use loci_parsing::limits::ParseError;
+use loci_parsing::limits::{Limits, within};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, below, child, children, outermost, text_of};
 
 /// Titles of a chart and its axes.
 const TITLES_MAX: usize = 64;
@@ -105,5 +105,5 @@ fn rows(
 /// The chart that a drawing refers to.
 pub(crate) fn reference<'a>(drawing: Node<'a, '_>) -> Option<&'a str> {
     let data = outermost(drawing, &["graphicData"]).into_iter().next()?;
-    crate::xml::node::relation(children(data, "chart").next()?, "id")
+    loci_parsing::xml::node::relation(children(data, "chart").next()?, "id")
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use roxmltree::{Document, Node};
 
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, child, children, outermost, relation, text_of};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, child, children, outermost, relation, text_of};
 
 /// The text of each node that has some, parents before their children.
 pub(crate) fn read(tree: &Document<'_>) -> Vec<String> {

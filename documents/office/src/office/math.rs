@@ -6,8 +6,8 @@
 use roxmltree::Node;
 
 use super::is_on;
-use crate::writing::running::collapsed;
-use crate::xml::node::{child, children, value};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{child, children, value};
 
 /// The formula in `node`, which may be any element of a formula. Recursive: the depth of the tree is bounded.
 pub(crate) fn linear(node: Node<'_, '_>) -> String {

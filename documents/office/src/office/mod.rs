@@ -9,14 +9,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use roxmltree::Document;
 
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
-use crate::package::archive::{Archive, resolve};
-use crate::package::pictures::Pictures;
-use crate::tree::{Asset, ParsedDocument};
-use crate::warnings::{Warnings, listed};
-use crate::xml;
-use crate::xml::node::{attribute, children, is_true, outermost};
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::package::archive::{Archive, resolve};
+use loci_parsing::package::pictures::Pictures;
+use loci_parsing::tree::{Asset, ParsedDocument};
+use loci_parsing::warnings::{Warnings, listed};
+use loci_parsing::xml;
+use loci_parsing::xml::node::{attribute, children, is_true, outermost};
 
 pub(super) mod chart;
 pub(super) mod diagram;

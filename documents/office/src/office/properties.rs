@@ -2,10 +2,10 @@
 
 use roxmltree::Document;
 
-use crate::cues::year::year;
-use crate::facts::TextMetrics;
-use crate::writing::running::collapsed;
-use crate::xml::node::text_of;
+use loci_parsing::cues::year::year;
+use loci_parsing::facts::TextMetrics;
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::text_of;
 
 /// Title, authors and the rest, as far as they are stated.
 #[derive(Debug, Default)]

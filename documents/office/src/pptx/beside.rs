@@ -8,10 +8,10 @@ use roxmltree::Node;
 use super::Deck;
 use super::paragraph::write;
 use super::slide::paragraphs;
-use crate::limits::ParseError;
-use crate::tree::{Block, BlockKind};
-use crate::writing::running::collapsed;
-use crate::xml::node::{attribute, below, child, children, outermost};
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::{Block, BlockKind};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::xml::node::{attribute, below, child, children, outermost};
 
 impl Deck<'_> {
     /// The notes on the page of notes at `path`: its body, without the small picture of the slide.

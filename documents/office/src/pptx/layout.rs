@@ -3,9 +3,9 @@
 use roxmltree::Node;
 
 use super::place::Rect;
-use crate::limits::ParseError;
 use crate::office::Package;
-use crate::xml::node::{attribute, below, child, number};
+use loci_parsing::limits::ParseError;
+use loci_parsing::xml::node::{attribute, below, child, number};
 
 /// Shapes of a layout that are looked at, for every paragraph of a slide may ask for each.
 const SHAPES_MAX: usize = 500;

@@ -12,15 +12,15 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::kind::Kind;
-use crate::limits::{Limits, ParseError};
 use crate::office::{self, Package};
-use crate::tree::ParsedDocument;
-use crate::warnings::{Warnings, count_noun};
-use crate::writing::running::collapsed;
-use crate::writing::writer::Writer;
-use crate::xml::node::{attribute, child, children, relation};
 use layout::Layout;
+use loci_parsing::kind::Kind;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::tree::ParsedDocument;
+use loci_parsing::warnings::{Warnings, count_noun};
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::writing::writer::Writer;
+use loci_parsing::xml::node::{attribute, child, children, relation};
 use slide::Slide;
 
 mod beside;

@@ -3,12 +3,12 @@
 use roxmltree::Node;
 
 use super::layout::{Bullet, Levels, bullet, levels};
-use crate::cues::numerals::{letters, roman};
 use crate::office::math;
-use crate::tree::MarkKind;
-use crate::writing::running::RunningText;
-use crate::writing::writer::Writer;
-use crate::xml::node::{attribute, below, branch, child, is_true, number};
+use loci_parsing::cues::numerals::{letters, roman};
+use loci_parsing::tree::MarkKind;
+use loci_parsing::writing::running::RunningText;
+use loci_parsing::writing::writer::Writer;
+use loci_parsing::xml::node::{attribute, below, branch, child, is_true, number};
 
 /// Levels of a list.
 const LEVELS: usize = 9;

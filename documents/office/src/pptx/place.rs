@@ -5,7 +5,7 @@
 
 use roxmltree::Node;
 
-use crate::xml::node::{below, number};
+use loci_parsing::xml::node::{below, number};
 
 /// A rectangle, in whatever unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,15 +6,17 @@ use super::layout::{Bullet, Layout, Role, placeholder_of, role};
 use super::paragraph::{ListCounters, list_of, own_levels, write};
 use super::place::sort_by_position;
 use super::title;
-use crate::limits::within;
-use crate::limits::{Limits, ParseError};
 use crate::office::{Package, Relations, chart, diagram, is_decoration};
-use crate::package::pictures::file_name;
-use crate::tree::{Block, BlockKind};
-use crate::writing::blocks::table;
-use crate::writing::running::collapsed;
-use crate::writing::writer::Writer;
-use crate::xml::node::{attribute, below, branch, children, is_true, outermost, relation, text_of};
+use loci_parsing::limits::within;
+use loci_parsing::limits::{Limits, ParseError};
+use loci_parsing::package::pictures::file_name;
+use loci_parsing::tree::{Block, BlockKind};
+use loci_parsing::writing::blocks::table;
+use loci_parsing::writing::running::collapsed;
+use loci_parsing::writing::writer::Writer;
+use loci_parsing::xml::node::{
+    attribute, below, branch, children, is_true, outermost, relation, text_of,
+};
 
 /// A slide while it is read.
 pub(super) struct Slide<'r, 'a> {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::packed::packed;
-use crate::tree::{BlockKind, MarkKind};
+use loci_parsing::tree::{BlockKind, MarkKind};
 
 const SPACES: &str = "xmlns:r='http://x/relationships'";
 

@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::layout::{Bullet, Role, placeholder_of, role};
 use super::paragraph::list_of;
 use super::slide::paragraphs;
-use crate::xml::node::{attribute, child, is, is_true, number, outermost, text_of};
+use loci_parsing::xml::node::{attribute, child, is, is_true, number, outermost, text_of};
 
 /// Size of type that a text box has where none is stated, in hundredths of a point.
 const SIZE_USUAL: i64 = 1_800;

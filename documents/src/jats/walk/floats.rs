@@ -4,9 +4,9 @@ use roxmltree::Node;
 
 use super::Walk;
 use crate::jats::{child, formula, href, table, text_in, text_of};
-use crate::limits::ParseError;
-use crate::tree::{Block, BlockKind};
-use crate::writing::running::RunningText;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::{Block, BlockKind};
+use loci_parsing::writing::running::RunningText;
 
 impl<'x> Walk<'_, 'x> {
     /// A figure, table or file with its caption, which is before a table and after a figure.

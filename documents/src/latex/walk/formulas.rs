@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::{Walk, raw_at};
 use crate::latex::source::CODE_PLACEHOLDER;
-use crate::limits::ParseError;
-use crate::tree::BlockKind;
-use crate::writing::running::RunningText;
+use loci_parsing::limits::ParseError;
+use loci_parsing::tree::BlockKind;
+use loci_parsing::writing::running::RunningText;
 
 impl Walk<'_, '_> {
     pub(super) fn dollar(&mut self, at: usize, end: usize) -> Result<usize, ParseError> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Walk;
 use crate::latex::{citations, commands};
-use crate::limits::ParseError;
+use loci_parsing::limits::ParseError;
 
 /// Names of other files that are kept, and bytes of one.
 const FILES_MAX: usize = 1_000;
