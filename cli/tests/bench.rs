@@ -238,7 +238,7 @@ fn the_vector_index_is_measured_over_a_data_folder() {
         "--variant",
         "i3",
     ];
-    refused(2, &wrong, "i4 and b1 are possible");
+    refused(2, &wrong, "i4 or b1");
     fs::write(path.join("queries.f32"), [0; 7]).unwrap();
     refused(1, &bench, "queries.f32");
 }

@@ -545,7 +545,7 @@ fn export_round_trips_and_invalid_exports_are_refused() {
     // A head, projections of the embedder, and a last line stand beside the rows.
     assert!(exported["rows"].as_u64().unwrap() < lines.lines().count() as u64);
     assert_eq!(text(0, &["export", "--db", &db, "-"]), lines);
-    refused(2, &["export", "--db", &db, &file], "there already");
+    refused(2, &["export", "--db", &db, &file], "exists already");
 
     let again = at("again");
     let imported = &json(0, &["import", &file, "--db", &again])[0]["imported"];

@@ -186,5 +186,5 @@ fn an_answer_in_words_is_recorded_too() {
     assert_eq!(answer[0]["response"], 1);
     assert_eq!(json(0, &["records", "--db", &db]).len(), 1);
     let both = ["ask", "--db", &db, "herons", "--record", "--prompt"];
-    refused(2, &both, "leave one of the two out");
+    refused(2, &both, "use only one of them");
 }
