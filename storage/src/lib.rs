@@ -39,6 +39,7 @@ pub mod keys;
 pub mod limits;
 mod lock;
 mod lock_holders;
+mod lock_note;
 mod map;
 pub mod metadata;
 mod overlay;
@@ -76,6 +77,7 @@ pub use loci_types::ids::{
     self, ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId,
     WorkId,
 };
+pub use lock_note::write_server_note;
 pub use map::ever_lost as ever_lost_pages;
 pub use parts::NewPart;
 pub use repair::{DerivedIndex, LostIndex};
