@@ -21,7 +21,7 @@ impl Hosted {
     /// A server of a store with two documents.
     ///
     /// # Panics
-    /// When the store cannot be made.
+    /// When the store cannot be created.
     pub fn new() -> Hosted {
         let folder = tempfile::tempdir().expect("a folder");
         let path: PathBuf = folder.path().join("store");

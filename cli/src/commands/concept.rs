@@ -68,7 +68,7 @@ fn path(
             return Ok(CommandStatus::Wrong);
         }
         PathResult::LimitReached(visited) => {
-            note!("loci: no way from {from:?} to {to:?} among {visited} concepts");
+            note!("loci: no path from {from:?} to {to:?} among {visited} concepts");
             return Ok(CommandStatus::Wrong);
         }
     };

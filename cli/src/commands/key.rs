@@ -53,7 +53,7 @@ fn add(args: &KeyAdd, out: &Printer) -> anyhow::Result<CommandStatus> {
     } else {
         out.line(&key.to_string())?
     }
-    note!("loci: keep it well: it is not told again");
+    note!("loci: store it safely: it is not shown again");
     Ok(CommandStatus::Well)
 }
 

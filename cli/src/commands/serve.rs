@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Serve, out: &Printer) -> anyhow::Result<CommandStatus> 
             out.json_line(&json!({ "store": store, "key": key.to_string() }))?
         } else {
             out.line(&format!(
-                "key of an admin of {store}, told this once: {key}"
+                "key of an admin of {store}, shown only now: {key}"
             ))?
         }
     }
@@ -58,7 +58,7 @@ fn failed(error: StartError) -> anyhow::Error {
 /// Prints what there is to say of everything that starting needs; as JSON, the settings first.
 fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
-        out.json_line(&config.told())?;
+        out.json_line(&config.to_json())?;
     }
     let mut done = CommandStatus::Well;
     check::findings(config, |finding| {
@@ -78,15 +78,15 @@ fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     Ok(done)
 }
 
-/// Prints every setting as it holds.
+/// Prints every setting in force.
 fn show(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let told = config.told();
+    let settings = config.to_json();
     if out.json {
-        out.json_line(&told)?;
+        out.json_line(&settings)?;
         return Ok(CommandStatus::Well);
     }
     let mut rows = Vec::new();
-    setting_rows(&told, "", &told["config"], &mut rows);
+    setting_rows(&settings, "", &settings["config"], &mut rows);
     out.table(&[], &rows)?;
     Ok(CommandStatus::Well)
 }
@@ -152,6 +152,6 @@ async fn wait_until_stopped(server: &RunningServer, mut signals: Signals) {
 /// Tells systemd how far the server is, where it was started by that.
 fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::warn!(%error, "the service manager is not told of the server");
+        tracing::warn!(%error, "the service manager was not notified");
     }
 }
