@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use loci_server::config::{LogForm, unknown_variables};
+use loci_server::config::{LogFormat, unknown_variables};
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::layer;
@@ -22,7 +22,7 @@ use crate::output::VisibleStderr;
 ///
 /// # Errors
 /// When the audit file cannot be opened.
-pub(crate) fn begin(form: LogForm, audit: Option<&Path>) -> io::Result<()> {
+pub(crate) fn begin(form: LogFormat, audit: Option<&Path>) -> io::Result<()> {
     let to_file = match audit {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path)?;
@@ -43,7 +43,7 @@ pub(crate) fn begin(form: LogForm, audit: Option<&Path>) -> io::Result<()> {
     Ok(())
 }
 
-fn to_stderr<S>(form: LogForm) -> Option<Box<dyn Layer<S> + Send + Sync>>
+fn to_stderr<S>(form: LogFormat) -> Option<Box<dyn Layer<S> + Send + Sync>>
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
 {
@@ -56,20 +56,20 @@ where
         .with_target("audit", LevelFilter::INFO)
         .with_target("slow", LevelFilter::WARN);
     match form {
-        LogForm::Text => Some(
+        LogFormat::Text => Some(
             layer()
                 .with_ansi(false)
                 .with_writer(|| VisibleStderr { json: false })
                 .with_filter(filter)
                 .boxed(),
         ),
-        LogForm::Json => {
+        LogFormat::Json => {
             let lines = layer()
                 .json()
                 .flatten_event(true)
                 .with_writer(|| VisibleStderr { json: true });
             Some(lines.with_filter(filter).boxed())
         }
-        LogForm::None => None,
+        LogFormat::None => None,
     }
 }

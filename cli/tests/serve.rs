@@ -682,7 +682,7 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
     assert_eq!(
         served.child.try_wait().unwrap(),
         None,
-        "calls are under way"
+        "calls are in flight"
     );
     while parts.last().unwrap().0.more || parts.last().unwrap().0.call == 0 {
         parts.push(over_wire.read_frame());

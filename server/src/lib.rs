@@ -1,9 +1,8 @@
 //! The LociDB server: stores hosted for programs that speak the wire protocol, HTTP or MCP, and for people with a
 //! browser.
 //!
-//! It knows nothing of a command line and prints nothing. Its log are events of `tracing`, for whoever subscribes to
-//! them: targets are `audit` (who showed a key, who changed something or was refused), `slow` (calls that took long),
-//! and the modules that have something to tell. No question, text or secret is in them.
+//! It has no command line and prints nothing. It logs events of `tracing`: targets are `audit` (who presented a key,
+//! changed something or was refused), `slow` (calls that took long), and modules. No question, text or secret is in them.
 //!
 //! ```no_run
 //! use loci_server::{ParserFactory, Server, config};

@@ -13,14 +13,16 @@ use crate::section::SectionId;
 pub enum StoreError {
     /// Another process (or another handle in this one) has the store open. Close it, or ask it.
     #[error(
-        "the store at {} is open in another process{}; close it there first",
+        "the store at {} is open in another process{}; close it there first{}",
         path.display(),
-        listed(holders)
+        listed(holders),
+        server_hint(holders)
     )]
     Locked {
         /// The store's folder.
         path: PathBuf,
-        /// The processes that hold its lock, as far as the system reports them: `process 4711 (loci)`.
+        /// The processes that hold its lock, as far as the system shows them: `process 4711 (loci)`, a server with its
+        /// addresses.
         holders: Vec<String>,
     },
     /// There is no store in this folder, and creating one was not asked for.
@@ -286,6 +288,20 @@ fn listed(holders: &[String]) -> String {
     match holders {
         [] => String::new(),
         some => format!(", {}", some.join(", ")),
+    }
+}
+
+/// What to do instead of closing a store that a server has open.
+fn server_hint(holders: &[String]) -> &'static str {
+    if holders
+        .iter()
+        .any(|holder| holder.contains("http://") || holder.contains("https://"))
+    {
+        ", or ask that server: its address in a browser shows pages, and programs use the HTTP API under /v1"
+    } else if holders.iter().any(|holder| holder.contains("loci://")) {
+        ", or ask that server by the wire protocol"
+    } else {
+        ""
     }
 }
 

@@ -46,6 +46,7 @@ pub mod store;
 pub use commit::host::Durability;
 pub use error::{FolderOperation, StoreError};
 pub use files::disk::{Disk, OsDisk};
+pub use files::lock_note::write_server_note;
 pub use files::overlay::in_memory_overlay;
 pub use files::{disk, permissions};
 pub use loci_types::ids::{

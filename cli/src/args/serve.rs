@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use loci_protocol::call::Role;
-use loci_server::config::{LogForm, Options};
+use loci_server::config::{LogFormat, Options};
 
 /// All but the last five can also be set in the environment and in a file; `loci_server::config` documents the precedence.
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ impl Serve {
             backups: backups.clone(),
             calls_per_second: *calls_per_second,
             slow_ms: *slow_ms,
-            log: log.map(LogForm::from),
+            log: log.map(LogFormat::from),
             audit_log: audit_log.clone(),
             cors_origins: cors_origins.clone(),
             metrics_token_file: metrics_token_file.clone(),
@@ -134,12 +134,12 @@ pub(crate) enum LogArg {
     None,
 }
 
-impl From<LogArg> for LogForm {
-    fn from(form: LogArg) -> LogForm {
+impl From<LogArg> for LogFormat {
+    fn from(form: LogArg) -> LogFormat {
         match form {
-            LogArg::Text => LogForm::Text,
-            LogArg::Json => LogForm::Json,
-            LogArg::None => LogForm::None,
+            LogArg::Text => LogFormat::Text,
+            LogArg::Json => LogFormat::Json,
+            LogArg::None => LogFormat::None,
         }
     }
 }

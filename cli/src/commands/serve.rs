@@ -56,7 +56,7 @@ fn failed(error: StartError) -> anyhow::Error {
 /// Prints the findings about everything that the server needs to start; as JSON, the settings first.
 fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
-        out.json_line(&config.told())?;
+        out.json_line(&config.to_json())?;
     }
     let mut done = CommandStatus::Success;
     check::findings(config, |finding| {
@@ -78,7 +78,7 @@ fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
 
 /// Prints every setting in effect.
 fn show(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let shown = config.told();
+    let shown = config.to_json();
     if out.json {
         out.json_line(&shown)?;
         return Ok(CommandStatus::Success);

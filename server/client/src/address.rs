@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The port of `loci serve`, unless told otherwise.
+/// The port of `loci serve`, by default.
 const PORT: u16 = 7625;
 
 /// Where a server is. `loci://` speaks plainly, `locis://` over TLS; the key, the port (7625) and the store (the one that

@@ -69,7 +69,7 @@ impl Client {
         self.client.clone()
     }
 
-    /// What the server said of this client: its store, role and limits.
+    /// What the server says about this client: its store, role and limits.
     ///
     /// # Errors
     /// When there is no connection and none can be made.
@@ -80,7 +80,7 @@ impl Client {
     /// Makes any call of the protocol; see [`call`](crate::call).
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn call<M: Method + Sync>(&self, method: &M) -> Result<M::Last, ClientError> {
         self.runtime.block_on(self.client.call(method))
     }
@@ -261,7 +261,7 @@ impl Transaction<'_> {
     /// Deletes a document; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, ClientError> {
         self.existed(Change::DeleteDocument(key.clone()))
     }
@@ -269,7 +269,7 @@ impl Transaction<'_> {
     /// A document, as this writer sees it.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn document(
         &mut self,
         key: &DocumentKey,
@@ -283,7 +283,7 @@ impl Transaction<'_> {
     /// The id of a document, as this writer sees it.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn document_id(&mut self, key: &DocumentKey) -> Result<Option<DocumentId>, ClientError> {
         Ok(self.document(key)?.map(|(id, _)| id))
     }
@@ -291,7 +291,7 @@ impl Transaction<'_> {
     /// Changes what is known of a document besides its text; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn patch_document(
         &mut self,
         key: &DocumentKey,
@@ -307,7 +307,7 @@ impl Transaction<'_> {
     /// A chunk, as this writer sees it.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn chunk(&mut self, key: &ChunkKey) -> Result<Option<ChunkRecord>, ClientError> {
         match self.step(Change::ReadChunk(key.clone()))? {
             Outcome::Chunk(found) => Ok(found),
@@ -318,7 +318,7 @@ impl Transaction<'_> {
     /// Changes what is known of a chunk besides its text and place; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn patch_chunk(
         &mut self,
         key: &ChunkKey,
@@ -331,10 +331,10 @@ impl Transaction<'_> {
         self.existed(Change::PatchChunk(key.clone(), Box::new(record)))
     }
 
-    /// Replaces what a document says of concepts and relations; `false` when there is none.
+    /// Replaces what a document states about concepts and relations; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn set_graph(
         &mut self,
         key: &DocumentKey,
@@ -347,7 +347,7 @@ impl Transaction<'_> {
     /// Replaces what a document lists, cites and claims; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn set_citations(
         &mut self,
         key: &DocumentKey,
@@ -363,19 +363,19 @@ impl Transaction<'_> {
         ))
     }
 
-    /// Has everything that is said of the concept `from` count as said of `into`.
+    /// Has everything that is stated about the concept `from` count as stated about `into`.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<ConceptEditId, ClientError> {
         self.number(Change::MergeConcepts(from.to_owned(), into.to_owned()))
             .map(ConceptEditId)
     }
 
-    /// Has what some documents say of a concept count as said of another one.
+    /// Has what some documents state about a concept count for another one.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn split_concept(
         &mut self,
         name: &str,
@@ -390,7 +390,7 @@ impl Transaction<'_> {
     /// Undoes a merge or split; `false` when there is none with this id.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn undo_concept_edit(&mut self, id: ConceptEditId) -> Result<bool, ClientError> {
         self.existed(Change::UndoConceptEdit(id.0))
     }
@@ -398,7 +398,7 @@ impl Transaction<'_> {
     /// Stores a learning item.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn put_item(&mut self, item: NewItem) -> Result<ItemId, ClientError> {
         self.number(Change::PutItem(Box::new(item))).map(ItemId)
     }
@@ -406,7 +406,7 @@ impl Transaction<'_> {
     /// Stores a learning item in the place of another; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn replace_item(&mut self, id: ItemId, item: NewItem) -> Result<bool, ClientError> {
         self.existed(Change::ReplaceItem(id, Box::new(item)))
     }
@@ -414,7 +414,7 @@ impl Transaction<'_> {
     /// Deletes a learning item; `false` when there is none.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn delete_item(&mut self, id: ItemId) -> Result<bool, ClientError> {
         self.existed(Change::DeleteItem(id))
     }
@@ -422,7 +422,7 @@ impl Transaction<'_> {
     /// Changes a setting; needs a key of an admin.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ClientError> {
         match self.step(Change::Set(name.to_owned(), value.to_owned()))? {
             Outcome::Done => Ok(()),

@@ -28,7 +28,7 @@ use crate::error::ClientError;
 /// Bytes that are read at a time.
 const READ_LEN: usize = 16 << 10;
 
-/// What the server said of the connection.
+/// What the server says about the connection.
 pub type Session = Welcome;
 
 /// A frame that answers a call.
@@ -45,7 +45,7 @@ struct PendingCalls {
 enum CloseReason {
     /// The connection broke.
     Io(io::ErrorKind, String),
-    /// The server said why.
+    /// The server gave the reason.
     Fault(Fault),
 }
 
@@ -163,7 +163,7 @@ impl Connection {
         !self.is_draining.load(Ordering::Relaxed) && self.pending.lock().close_reason.is_none()
     }
 
-    /// Calls under way.
+    /// Calls in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -175,7 +175,7 @@ impl Connection {
         deadline: Duration,
         each: &mut (dyn FnMut(M::Each) + Send),
     ) -> Result<(u64, M::Last), ClientError> {
-        // Long work is not over as long as replies come.
+        // Each reply starts the timeout of long work anew.
         let deadline_ms = if M::streams() {
             0
         } else {
@@ -198,7 +198,7 @@ impl Connection {
         }
         let mut call = InFlightCall::new(self, id);
         let frame = Header::new(FrameKind::Call, id).frame(&payload);
-        // Where the writer is gone, the reader tells why.
+        // If the writer ended, the reader has the reason.
         let _ = self.out.send(frame);
         loop {
             let answer = timeout(deadline, answered.recv()).await;
@@ -236,7 +236,7 @@ impl Drop for Connection {
     }
 }
 
-/// A call under way: cancelled when nobody waits for it any more.
+/// A call in flight: cancelled when the client does not wait any more.
 struct InFlightCall<'c> {
     connection: &'c Connection,
     id: u64,
@@ -268,7 +268,7 @@ impl Drop for InFlightCall<'_> {
 
 async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut outgoing: UnboundedReceiver<Vec<u8>>) {
     while let Some(mut bytes) = outgoing.recv().await {
-        // What came meanwhile goes along.
+        // Frames that were queued meanwhile are written together.
         while let Ok(more) = outgoing.try_recv() {
             bytes.extend(more);
         }

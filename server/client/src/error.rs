@@ -11,10 +11,10 @@ use crate::address::AddressError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The server says why.
+    /// The server refused the call.
     #[error("the server: {0}")]
     Fault(#[from] Fault),
-    /// The connection could not be made or broke. A call that changes something may have been carried out.
+    /// The connection could not be made or broke. A call that changes something may have been performed.
     #[error("{what}: {source}")]
     Io {
         /// What was being done.
@@ -25,8 +25,8 @@ pub enum ClientError {
     /// What the server sent is none of the protocol.
     #[error("the server's answer cannot be read: {0}")]
     Protocol(String),
-    /// No answer came in time. A call that changes something may have been carried out.
-    #[error("no answer came in time")]
+    /// No answer came in time. A call that changes something may have been performed.
+    #[error("no answer in time")]
     Timeout,
     /// The address is none.
     #[error(transparent)]
@@ -44,12 +44,12 @@ impl ClientError {
         move |source| ClientError::Io { what, source }
     }
 
-    /// Whether the call was surely not carried out and may be made again.
+    /// Whether the call was surely not performed and may be made again.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, ClientError::Fault(fault) if fault.code.is_transient())
     }
 
-    /// Whether nobody knows if the call was carried out.
+    /// Whether it is unknown if the call was performed.
     pub(crate) fn is_outcome_unknown(&self) -> bool {
         matches!(self, ClientError::Io { .. })
     }

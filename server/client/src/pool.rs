@@ -1,4 +1,4 @@
-//! A client that does not block: a pool of connections, which are made again when they break.
+//! A client that does not block: a pool of connections, which are opened again when they break.
 //!
 //! Start reading at [`AsyncClient`].
 
@@ -32,11 +32,11 @@ use crate::error::ClientError;
 pub struct ClientOptions {
     /// Connections at most.
     pub connections_max: usize,
-    /// How long a connection may take to be made.
+    /// How long opening a connection may take.
     pub connect_wait: Duration,
     /// How long a call may take between two replies.
     pub call_wait: Duration,
-    /// How often a call is made again that may be.
+    /// How often a call that allows it is repeated.
     pub retries: u32,
     /// Time before the first try again; it doubles with each.
     pub retry_after: Duration,
@@ -69,7 +69,7 @@ struct Inner {
     tls: Option<TlsConnector>,
     options: ClientOptions,
     connections: Mutex<Vec<Arc<Connection>>>,
-    /// Held by whoever makes a connection.
+    /// Held while a connection is opened.
     connecting: tokio::sync::Mutex<()>,
 }
 
@@ -117,7 +117,7 @@ impl AsyncClient {
         Ok(client)
     }
 
-    /// What the server said of this client: its store, role and limits.
+    /// What the server says about this client: its store, role and limits.
     ///
     /// # Errors
     /// When there is no connection and none can be made.
@@ -125,13 +125,13 @@ impl AsyncClient {
         Ok(self.connection().await?.session.clone())
     }
 
-    /// A connection with room, the one with the fewest calls, or a new one.
+    /// The connection with the fewest calls, if it accepts more, or a new one.
     async fn connection(&self) -> Result<Arc<Connection>, ClientError> {
         if let Some(connection) = self.available() {
             return Ok(connection);
         }
         let _one = self.inner.connecting.lock().await;
-        // Whoever waited may find the one that was made meanwhile.
+        // Another task may have opened one meanwhile.
         if let Some(connection) = self.available() {
             return Ok(connection);
         }
@@ -176,7 +176,7 @@ impl AsyncClient {
     /// harm.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub async fn call<M: Method + Sync>(&self, method: &M) -> Result<M::Last, ClientError> {
         self.call_each(method, &mut |_| {}).await
     }
@@ -211,7 +211,7 @@ impl AsyncClient {
                 Ok((_, last)) => return Ok(last),
                 Err(error) => error,
             };
-            // A call that never left, or was refused, was not carried out.
+            // A call that was never sent, or was refused, was not performed.
             let harmless = !connected || method.is_idempotent();
             let may = error.is_transient() || (error.is_outcome_unknown() && harmless);
             if !may || left == 0 || has_received.load(Ordering::Relaxed) {
@@ -373,7 +373,7 @@ impl AsyncClient {
     }
 }
 
-/// How long a fault says to wait.
+/// How long to wait after a fault.
 fn retry_after(error: &ClientError) -> Option<Duration> {
     match error {
         ClientError::Fault(fault) => fault
@@ -395,7 +395,7 @@ impl AsyncTransaction {
     /// Makes a change; it sees those before it. After a failure the transaction is over.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says.
+    /// [`ClientError::Fault`] of the server.
     pub async fn step(&self, change: Change) -> Result<Outcome, ClientError> {
         let step = Step {
             transaction: self.id,
@@ -408,7 +408,7 @@ impl AsyncTransaction {
     /// Makes all changes durable.
     ///
     /// # Errors
-    /// [`ClientError::Fault`] as the server says; when the connection breaks, the changes may have been made.
+    /// [`ClientError::Fault`] of the server; when the connection breaks, the changes may have been made.
     pub async fn commit(self) -> Result<(), ClientError> {
         let commit = Commit {
             transaction: self.id,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::documents::SourceLocation;
 use crate::{Dispatcher, ToolOutput, check_range, truncate};
 
-/// Citations of a list that may be asked for.
+/// Citations of a list that can be requested.
 const LISTED_MAX: u32 = 200;
 /// Characters of the words around a citation at most.
 const CONTEXT_CHARS: usize = 300;

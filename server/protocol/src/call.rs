@@ -1,4 +1,4 @@
-//! What can be asked of a server, and what it gives.
+//! The calls of a server, and what they return.
 //!
 //! A call's payload is its deadline in milliseconds (four bytes, 0 for none), its number (two bytes), and its fields. It
 //! gives one reply, or several: all but the last carry [`Method::Each`], the last carries [`Method::Last`].
@@ -76,7 +76,7 @@ pub trait Method: Wire + Into<Call> {
     /// Its number on the wire.
     const NUMBER: u16;
 
-    /// Whether it may be made again when nobody knows whether it was carried out.
+    /// Whether it may be repeated when it is unknown whether it was performed.
     fn is_idempotent(&self) -> bool;
 
     /// Whether replies may come before the last.
@@ -93,7 +93,7 @@ pub trait Method: Wire + Into<Call> {
     }
 }
 
-/// How far long work has come.
+/// Progress of long work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// What is being done.
@@ -152,7 +152,7 @@ macro_rules! calls {
             }
         )*
 
-        /// Anything that can be asked of a server.
+        /// Any call of a server.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Call {
             $($(#[$doc])* $Name($Name),)*
@@ -253,9 +253,9 @@ fn number_of(payload: &[u8]) -> Option<u16> {
 calls! {
     /// Passages that answer a question.
     0x0101 Search {
-        /// What is asked. Options that the store's settings change count where the request leaves them as they are.
+        /// The question. Settings of the store apply to options that the request leaves at their defaults.
         request: Box<SearchRequest>,
-        /// Whether the answer is kept, for feedback; needs a key that may write.
+        /// Whether the answer is recorded, for feedback; needs a key that may write.
         record: bool,
     } -> Answer, each NoStream, Read, Quick, true unless record;
 
@@ -267,7 +267,7 @@ calls! {
         record: bool,
     } -> Answer, each NoStream, Read, Long, true unless record;
 
-    /// What a model would be asked for an answer in words.
+    /// The prompt for a model that answers in words.
     0x0103 AskPrompt {
         /// As for a search.
         request: Box<SearchRequest>,
@@ -276,10 +276,10 @@ calls! {
     /// The settings of the store: an object.
     0x0104 GetSettings {} -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// Figures of the store.
+    /// Statistics of the store.
     0x0105 GetStats {} -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// What takes room.
+    /// Disk usage by part.
     0x0106 GetUsage {} -> Json<Value>, each NoStream, Admin, Long, true;
 
     /// Documents by key, a page of them: `{"documents":[…],"next":KEY?}`.
@@ -288,7 +288,7 @@ calls! {
         collection: Option<String>,
         /// Of this user alone.
         user: Option<String>,
-        /// Those after this one, as `next` told.
+        /// Those after this one: `next` of the page before.
         after: Option<String>,
         /// So many at most, 1 to 1,000.
         limit: u32,
@@ -300,11 +300,11 @@ calls! {
         key: DocumentKey,
     } -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// A chunk with what stands around it.
+    /// A chunk with its neighbours.
     0x0109 GetChunk {
         /// Its public key.
         key: ChunkKey,
-        /// Chunks of its level to each side that come with it, 10 at most.
+        /// Chunks of its level on each side that come with it, 10 at most.
         context: u32,
     } -> Json<Value>, each NoStream, Read, Quick, true;
 
@@ -342,7 +342,7 @@ calls! {
         limit: u32,
     } -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// The shortest way from a concept to another.
+    /// The shortest path from a concept to another.
     0x010f GetPath {
         /// Where it starts.
         from: String,
@@ -352,7 +352,7 @@ calls! {
         along: Vec<String>,
     } -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// Who cites whom: of a document, or of a cited work.
+    /// Citations around a document or a cited work.
     0x0110 GetCitations {
         /// A document's key, or the DOI or title of a work.
         of: String,
@@ -397,13 +397,13 @@ calls! {
         document: Option<DocumentKey>,
         /// Those alone that are due then, in milliseconds since 1970.
         due_ms: Option<u64>,
-        /// Those after this one, as `next` told.
+        /// Those after this one: `next` of the page before.
         after: Option<u64>,
         /// So many at most, 1 to 1,000.
         limit: u32,
     } -> Json<Value>, each NoStream, Read, Quick, true;
 
-    /// Figures of the learning items.
+    /// Statistics of the learning items.
     0x0116 GetItemFigures {} -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Concepts and relations as a file of other programs; gives `{"concepts","relations"}`.
@@ -442,15 +442,15 @@ calls! {
         transaction: u64,
     } -> (), each NoStream, Write, Transaction, true;
 
-    /// Keeps an answer, for feedback and to be asked again; gives what it is called.
+    /// Records an answer, for feedback and replay; returns its number.
     0x0206 Record {
-        /// What was asked.
+        /// The question.
         request: Box<SearchRequest>,
-        /// What was answered.
+        /// The answer.
         answer: Box<Answer>,
     } -> u64, each NoStream, Write, Write, false;
 
-    /// What somebody made of a hit of a recorded answer.
+    /// Feedback on a hit of a recorded answer.
     0x0207 GiveFeedback {
         /// The answer.
         response: u64,
@@ -460,13 +460,13 @@ calls! {
         feedback: Feedback,
     } -> (), each NoStream, Write, Write, true;
 
-    /// Parses, cuts and stores a file.
+    /// Parses, chunks and stores a file.
     0x0208 Ingest {
-        /// Its bytes, and how it is taken in.
+        /// Its bytes, and how it is ingested.
         file: Box<File>,
     } -> Json<Value>, each Progress, Write, Long, true;
 
-    /// Brings vectors and shares up to what was stored.
+    /// Updates vectors and weights after documents were stored.
     0x0209 Finish {} -> (), each Progress, Write, Long, true;
 
     /// Stores nodes and relationships in place of what an import under that key stored; gives `{"nodes","relationships"}`.
@@ -489,7 +489,7 @@ calls! {
     /// Merges segments and gives disk back.
     0x0303 Compact {} -> Json<Value>, each Progress, Admin, Long, true;
 
-    /// Looks for damage; gives a list of findings.
+    /// Searches for damage; gives a list of findings.
     0x0304 Check {
         /// Whether rows are also compared with each other and with segments.
         deep: bool,
@@ -510,13 +510,13 @@ calls! {
     /// Fits the built-in embedder anew.
     0x0308 Refit {} -> (), each Progress, Admin, Long, true;
 
-    /// Keeps the most frequent types of concepts, and tells the others as the nearest of them.
+    /// Consolidates types of concepts: the most frequent remain, and others are shown as the most similar of them.
     0x0309 ConsolidateTypes {
         /// Those of each collection, rather than of all.
         stratified: bool,
     } -> Json<Value>, each NoStream, Admin, Long, true;
 
-    /// Tells types as documents write them again.
+    /// Shows types as documents write them again.
     0x030a ForgetTypes {} -> (), each NoStream, Admin, Long, true;
 
     /// Forgets recorded answers; gives how many.
@@ -536,7 +536,7 @@ calls! {
     /// Keys of the store, without their secrets.
     0x030d ListKeys {} -> Json<Value>, each NoStream, Admin, Write, true;
 
-    /// Makes a key, which is told this once.
+    /// Creates a key, which is shown only now.
     0x030e AddKey {
         /// What it allows.
         role: Role,
@@ -546,9 +546,9 @@ calls! {
         note: String,
     } -> Json<Value>, each NoStream, Admin, Write, false;
 
-    /// Takes a key back.
+    /// Revokes a key.
     0x030f RevokeKey {
-        /// The key's id: what stands between `loci_` and the next `_`.
+        /// The key's id: the part between `loci_` and the next `_`.
         id: String,
     } -> (), each NoStream, Admin, Write, true;
 }
@@ -598,7 +598,7 @@ wire_struct! { GraphFile { name, bytes, continues_previous } }
 /// A file to be stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
-    /// Its name, which tells the kind where its content does not.
+    /// Its name, whose extension decides the kind if its content does not.
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -608,9 +608,9 @@ pub struct File {
     pub collection: String,
     /// Who owns it.
     pub user: String,
-    /// What it is, by the names of `loci ingest --kind`; else told from its content.
+    /// What it is, by the names of `loci ingest --kind`; else detected from its content.
     pub kind: Option<String>,
-    /// How it is cut, by the names of `loci ingest --chunking`; else by its kind.
+    /// How it is chunked, by the names of `loci ingest --chunking`; else by its kind.
     pub chunking: Option<String>,
     /// Whether an unchanged file is read again.
     pub force: bool,
@@ -625,15 +625,15 @@ pub enum Change {
     PutDocument(Box<NewDocument>),
     /// Deletes one; gives whether it was there.
     DeleteDocument(DocumentKey),
-    /// Looks at one; gives its record.
+    /// Reads one; gives its record.
     ReadDocument(DocumentKey),
     /// Changes what is known of one; gives whether it was there.
     PatchDocument(DocumentKey, Box<DocumentRecord>),
-    /// Looks at a chunk; gives its record.
+    /// Reads a chunk; gives its record.
     ReadChunk(ChunkKey),
     /// Changes what is known of one; gives whether it was there.
     PatchChunk(ChunkKey, Box<ChunkRecord>),
-    /// Replaces what a document says of concepts and relations; gives whether it was there.
+    /// Replaces what a document states about concepts and relations; gives whether it was there.
     SetGraph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
     /// Replaces what a document lists, cites and claims; gives whether it was there.
     SetCitations(
@@ -642,15 +642,15 @@ pub enum Change {
         Vec<NewCitation>,
         Vec<NewClaim>,
     ),
-    /// Has everything said of a concept count for another; gives the edit's number.
+    /// Has everything stated about a concept count for another; gives the edit's number.
     MergeConcepts(String, String),
-    /// Has what some documents say of a concept count for another; gives the edit's number.
+    /// Has what some documents state about a concept count for another; gives the edit's number.
     SplitConcept(String, Vec<DocumentKey>, String),
     /// Undoes an edit; gives whether it was there.
     UndoConceptEdit(u64),
     /// Stores a learning item; gives its number.
     PutItem(Box<NewItem>),
-    /// Puts one in the place of another; gives whether it was there.
+    /// Replaces one; gives whether it was there.
     ReplaceItem(ItemId, Box<NewItem>),
     /// Deletes one; gives whether it was there.
     DeleteItem(ItemId),
@@ -681,7 +681,7 @@ wire_enum! {
 /// What a change gives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Nothing to tell.
+    /// Nothing.
     Done,
     /// Whether it was there.
     Existed(bool),

@@ -2,7 +2,7 @@
 //!
 //! Numbers are of variable length, little-endian; a string or list begins with its length; a struct is its fields in the
 //! order in which its impl lists them: `docs/protocol.md` has the rules, which are those of bincode 2's standard encoding.
-//! What is read is hostile: a length is looked at against the bytes that are left before anything is allocated for it, and
+//! Input is hostile: a length is checked against the bytes that are left before anything is allocated for it, and
 //! all that lists take in memory is counted against [`MEMORY_PER_BYTE`] times the message's length.
 //!
 //! Start reading at [`Wire`]; the types of the library have their impls in [`values`](crate::values).

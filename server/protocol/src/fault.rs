@@ -19,17 +19,17 @@ pub enum Code {
     Forbidden = 4,
     /// There is no such document, chunk, concept, …
     NotFound = 5,
-    /// The call cannot be carried out as it was made.
+    /// The call is invalid.
     Invalid = 6,
     /// The call does not fit what is there: a transaction that is over, a store that changed meanwhile.
     Conflict = 7,
     /// A message, file or answer is larger than allowed.
     TooLarge = 8,
-    /// The key has asked too often.
+    /// Too many calls by this key.
     TooMany = 9,
     /// The server has too much to do.
     Overloaded = 10,
-    /// The deadline passed. A write may have been carried out or not.
+    /// The deadline passed. A write may have been performed or not.
     Deadline = 11,
     /// The call was cancelled.
     Cancelled = 12,
@@ -41,7 +41,7 @@ pub enum Code {
     Unavailable = 15,
     /// A model that the store uses failed.
     Model = 16,
-    /// A defect of the server; its log says more under the number in the message.
+    /// A defect of the server; its log has details under the number in the message.
     Internal = 17,
 }
 
@@ -90,7 +90,7 @@ impl Code {
         }
     }
 
-    /// Whether the same call may succeed later, without anything else being done; it was not carried out.
+    /// Whether the same call may succeed later, without anything else being done; it was not performed.
     pub const fn is_transient(self) -> bool {
         matches!(self, Code::TooMany | Code::Overloaded | Code::Unavailable)
     }
@@ -128,7 +128,7 @@ pub struct Fault {
 wire_struct! { Fault { code, message, retry_after_ms } }
 
 impl Fault {
-    /// A fault that says this, cut where it is long.
+    /// A fault with this message, truncated if it is long.
     pub fn new(code: Code, message: impl Into<String>) -> Fault {
         let mut message = message.into();
         if message.len() > MESSAGE_LEN_MAX {

@@ -28,13 +28,13 @@ pub enum FrameKind {
     Reply = 4,
     /// From the server: why a call, or the connection, failed.
     Fault = 5,
-    /// From the client: a call is no longer wanted.
+    /// From the client: a call is cancelled.
     Cancel = 6,
     /// From the client: whether the server is there.
     Ping = 7,
     /// From the server: it is.
     Pong = 8,
-    /// From either: nothing more comes from there.
+    /// From either: the sender sends nothing more.
     Goodbye = 9,
 }
 
@@ -59,7 +59,7 @@ impl FrameKind {
     }
 }
 
-/// What a header says.
+/// The fields of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the frame is.
@@ -155,7 +155,7 @@ pub enum Malformed {
 
 /// Reads the first frame of `bytes`, whose payload may have `payload_len_max` bytes.
 ///
-/// What is wrong with a header is told as soon as its byte is there. Costs nothing beyond the header.
+/// A wrong header is reported as soon as its byte is there. Costs nothing beyond the header.
 pub fn decode(bytes: &[u8], payload_len_max: u32) -> Decoded<'_> {
     let header = match read_header(bytes, payload_len_max) {
         Ok(Some(header)) => header,

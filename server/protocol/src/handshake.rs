@@ -12,7 +12,7 @@ pub const VERSION_MIN: u16 = 1;
 /// The newest version that this build speaks.
 pub const VERSION_MAX: u16 = 1;
 
-/// What a client says first.
+/// The first message of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The oldest and the newest version that it speaks.
@@ -74,10 +74,10 @@ pub struct Welcome {
     pub user: Option<String>,
     /// Bytes of a payload at most, either way.
     pub payload_len_max: u32,
-    /// Calls under way at a time at most.
+    /// Calls in flight at a time at most.
     pub calls_max: u32,
     /// Milliseconds without a frame from the client after which the server closes the connection, unless calls are
-    /// under way.
+    /// in flight.
     pub idle_ms: u32,
 }
 

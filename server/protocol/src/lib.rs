@@ -9,7 +9,7 @@
 //! | [`codec`] | bytes to values, within a memory budget |
 //! | [`values`] | the library's types |
 //! | [`handshake`] | who is there, and which version is spoken |
-//! | [`call`] | what can be asked for, and what it gives |
+//! | [`call`] | the calls, and what they return |
 //! | [`fault`] | why something failed |
 //!
 //! Start reading at [`call::Call`].

@@ -37,7 +37,7 @@ pub(crate) struct Rate {
     pub(crate) burst: u32,
 }
 
-/// How many new connections are taken.
+/// How many new connections are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionRateLimits {
     /// From one network.
@@ -226,7 +226,7 @@ impl State {
         since.is_some_and(|since| now.saturating_duration_since(*since) < CLIENT_TTL)
     }
 
-    /// Whether there is room for another network.
+    /// Whether another network can be tracked.
     fn has_capacity(&mut self, now: Instant) -> bool {
         let is_full = self.networks.len() >= NETWORKS_MAX;
         if is_full && now.saturating_duration_since(self.swept) >= SWEEP_INTERVAL {

@@ -37,7 +37,7 @@ impl KeyRateLimiter {
         })
     }
 
-    /// Counts a call; or says after how many milliseconds the next one is allowed.
+    /// Counts a call; or fails with the milliseconds until the next one is allowed.
     pub(crate) fn check(&self) -> Result<(), u32> {
         self.limiter.check().map_err(|until| {
             let wait = until.wait_time_from(DefaultClock::default().now());
@@ -46,14 +46,14 @@ impl KeyRateLimiter {
     }
 }
 
-/// Addresses that came with wrong keys: each further failure from one costs twice the time.
+/// Addresses with wrong keys: each further failure of one doubles its delay.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff {
     failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
 }
 
 impl BackOff {
-    /// Notes a failure, and says how long its answer is to be held back.
+    /// Records a failure, and returns how long its answer is delayed.
     pub(crate) fn record_failure(&self, address: IpAddr, now: Instant) -> Duration {
         let mut failures = self.failures.lock();
         let address = client_network(address);
@@ -76,7 +76,7 @@ impl BackOff {
     }
 }
 
-/// Makes room: addresses whose time is over, or else the half that failed longest ago.
+/// Removes addresses whose time is over, or else the half that failed longest ago.
 fn evict_failures(failures: &mut HashMap<IpAddr, (u32, Instant)>, now: Instant) {
     failures.retain(|_, (_, last)| now.duration_since(*last) < FAILURE_TTL);
     if failures.len() < ADDRESSES_MAX {

@@ -1,7 +1,7 @@
 //! Who may do what: keys of a store, and the file that keeps them.
 //!
-//! A key is a random secret of 256 bits with an id. It is told once, when it is made; what is kept is the SHA-256 of it,
-//! which needs no salt and no stretching, as nobody can guess such a secret. Secrets are compared in constant time, also
+//! A key is a random secret of 256 bits with an id. It is shown once, when it is created; its SHA-256 is stored,
+//! which needs no salt and no stretching, as no one can guess such a secret. Secrets are compared in constant time, also
 //! against none, so that a wrong secret and an unknown id take the same work.
 //!
 //! Start reading at [`Keys`].
@@ -116,14 +116,14 @@ pub struct KeyRecord {
     /// What it is for, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// How much it may ask.
     #[serde(default, skip_serializing_if = "KeyLimits::is_default")]
     pub limits: KeyLimits,
 }
 
-/// How much a key may ask; what is not said, the server's configuration says.
+/// How much a key may call; where it is silent, the server's configuration decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeyLimits {
@@ -181,10 +181,10 @@ impl Keys {
         &self.records
     }
 
-    /// Makes one, which is told this once.
+    /// Creates a key, which is shown only now.
     ///
     /// # Errors
-    /// [`AccessError::Invalid`] for an admin that is bound to a user, or a note or user that cannot be kept.
+    /// [`AccessError::Invalid`] for an admin that is bound to a user, or a note or user that cannot be stored.
     pub fn add(&mut self, new: NewKey, now_ms: u64) -> Result<Key, AccessError> {
         let invalid = |why: &str| Err(AccessError::Invalid(why.to_owned()));
         if new.user.is_some() && new.role == Role::Admin {
@@ -236,7 +236,7 @@ impl Keys {
 }
 
 impl KeyRecord {
-    /// What may be told of it: everything but the hash.
+    /// Everything but the hash, as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "id": self.id, "role": self.role, "user": self.user, "note": self.note,
@@ -257,7 +257,7 @@ impl KeyRecord {
     }
 }
 
-/// Why keys cannot be used or kept.
+/// Why keys cannot be used or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// Text that is no key.
@@ -267,7 +267,7 @@ pub enum AccessError {
     #[error("{0}")]
     Invalid(String),
     /// The store that the keys are of is not there any more.
-    #[error("the store was taken away, or another is in its place")]
+    #[error("the store was removed, or another is in its place")]
     Gone,
     /// No random bytes.
     #[error("the system gives no random bytes: {0}")]

@@ -1,6 +1,6 @@
 //! What `loci serve --check` looks at: everything that starting needs, without starting.
 //!
-//! Always true: nothing is made, changed or kept open; stores are opened one after the other, and closed again.
+//! Always true: nothing is created, changed or left open; stores are opened one after the other, and closed again.
 //!
 //! Start reading at [`findings`].
 
@@ -52,7 +52,7 @@ fn finding(what: impl Into<String>, level: Level, detail: impl ToString) -> Find
     }
 }
 
-/// Looks at everything that starting needs, and gives each finding to `found` as it is made.
+/// Checks everything that a start needs, and passes each finding to `found` at once.
 ///
 /// # Errors
 /// Those of `found`, which end it.
@@ -80,7 +80,7 @@ pub fn findings<E>(
     if let Some((endpoint, _)) = config.traces() {
         found(collector(endpoint))?;
     }
-    match config.place().folders() {
+    match config.store_location().folders() {
         Ok(folders) if folders.is_empty() => {
             let detail = "there is no store in it yet";
             found(finding("root", Level::Note, detail))?;
@@ -144,7 +144,7 @@ fn appendable(file: &Path) -> Finding {
     }
 }
 
-/// Whether files can be made in a folder, or in the one above it where it is to be made.
+/// Whether files can be created in a folder, or in its parent if the folder is missing.
 fn writable(what: &str, folder: &Path) -> Finding {
     let there = folder.ancestors().find(|of| of.exists());
     let there = there.unwrap_or(Path::new("."));
@@ -165,7 +165,7 @@ fn collector(endpoint: &str) -> Finding {
         return finding(what, Level::Wrong, error);
     }
     match otlp::reach(endpoint) {
-        Ok(()) => finding(what, Level::Ok, "a connection is taken"),
+        Ok(()) => finding(what, Level::Ok, "accepts connections"),
         Err(error) => {
             let detail = format!("{error}: traces are lost until somebody listens there");
             finding(what, Level::Note, detail)

@@ -36,7 +36,7 @@ pub(crate) trait WriteTransport: AsyncWrite + Send + Unpin + 'static {
 
 impl<S: AsyncWrite + Send + 'static> WriteTransport for WriteHalf<S> {}
 
-/// A socket that is written to from several places.
+/// A socket with several writers.
 #[derive(Debug)]
 pub(crate) struct Socket(Arc<OwnedWriteHalf>);
 
@@ -71,13 +71,13 @@ impl AsyncWrite for Socket {
         Poll::Ready(Ok(()))
     }
 
-    /// The socket ends when the last who could write to it is gone.
+    /// The socket is closed when the last writer is dropped.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
 }
 
-/// A frame to be written, with what is given back when it was.
+/// A frame to be written, with the permits that are released afterwards.
 #[derive(Debug)]
 pub(crate) struct QueuedFrame {
     bytes: Vec<u8>,
@@ -99,7 +99,7 @@ struct SendQueue {
 }
 
 impl FrameSender {
-    /// Hands a frame over. What it holds is given back once it is written.
+    /// Sends a frame. Its permits are released once it is written.
     pub(crate) fn send(&self, bytes: Vec<u8>, permits: [Option<OwnedSemaphorePermit>; 2]) {
         let SendQueue {
             queue,
@@ -124,7 +124,7 @@ impl FrameSender {
     }
 }
 
-/// Where frames go that are to be written to `write`, and what writes those that wait; it says `true` once it is done.
+/// A sender of frames to `write`, the task that writes queued frames, and a flag that is `true` once that task ended.
 pub(crate) fn start<W: WriteTransport>(
     write: W,
 ) -> (FrameSender, impl Future<Output = ()>, watch::Receiver<bool>) {
@@ -135,7 +135,7 @@ pub(crate) fn start<W: WriteTransport>(
         socket: write.socket(),
         queued: Mutex::new(0),
     });
-    // Whoever writes what waits keeps nobody from being the last who hands something over.
+    // The writer holds no sender, so it ends with the last of them.
     let counted = Arc::downgrade(&line);
     let written = move |count: usize| {
         if let Some(line) = counted.upgrade() {
@@ -146,7 +146,7 @@ pub(crate) fn start<W: WriteTransport>(
     (FrameSender(line), writer, is_gone)
 }
 
-/// Writes frames as they come, small ones together, until nobody can hand over any more or the other side takes none.
+/// Writes frames as they come, small ones together, until no one can hand over any more or the other side takes none.
 async fn write_all<W: WriteTransport>(
     mut write: W,
     mut outgoing: UnboundedReceiver<QueuedFrame>,
@@ -187,9 +187,9 @@ async fn flush<W: WriteTransport>(write: &mut W, bytes: &mut Vec<u8>) -> bool {
     written
 }
 
-/// Writes bytes, and says whether the other side took them.
+/// Writes bytes, and returns whether the other side read them in time.
 pub(crate) async fn write_with_timeout<W: WriteTransport>(write: &mut W, bytes: &[u8]) -> bool {
-    // As long as the other side takes something, it is given time.
+    // Each write that makes progress starts the timeout anew.
     for part in bytes.chunks(BATCH_LEN) {
         if !matches!(timeout(WRITE_WAIT, write.write_all(part)).await, Ok(Ok(()))) {
             return false;

@@ -1,4 +1,4 @@
-//! A port that connections come to. One that is not admitted is closed before anything is set up for it.
+//! A listening port. A connection that is not admitted is closed before anything is set up for it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -72,12 +72,12 @@ impl StdioServer {
     /// Serves until standard input ends, or `stop` does, which runs within the server's runtime.
     ///
     /// # Errors
-    /// When threads cannot be made, the first message is none of MCP, or `stop` fails.
+    /// When threads cannot be created, the first message is none of MCP, or `stop` fails.
     pub fn serve(self, stop: impl Future<Output = io::Result<()>>) -> io::Result<()> {
         let runtime = WorkerOptions::default().runtime()?;
         let served = runtime.block_on(serve(Arc::clone(&self.stores), stop));
         self.stores.close();
-        // Standard input may still be read: nobody waits for it.
+        // A read of standard input may still block: it is not awaited.
         runtime.shutdown_background();
         served
     }

@@ -20,7 +20,7 @@ mod workers;
 pub(crate) mod in_memory;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,15 +54,15 @@ pub(crate) struct Limits {
     pub(crate) payload_len_max: u32,
     /// Bytes of large payloads that are being received and decoded, of all connections.
     pub(crate) payload_memory_bytes: usize,
-    /// Calls under way on a connection at most.
+    /// Calls in flight on a connection at most.
     pub(crate) calls_max: u32,
     /// Transactions that are open at a time at most.
     pub(crate) transactions_max: usize,
     /// How long a call may take.
     pub(crate) call_wait: Duration,
-    /// How long a connection may be silent without calls under way.
+    /// How long a connection may be silent without calls in flight.
     pub(crate) idle: Duration,
-    /// How long calls under way are waited for when the server stops.
+    /// How long calls in flight may take when the server stops.
     pub(crate) drain: Duration,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct ServerState {
 }
 
 impl ServerState {
-    /// What connections share that end when `stopping` says so. Called within the runtime that serves them.
+    /// The state that connections share, which end when `stopping` becomes true. Called within their runtime.
     fn new(
         stores: Arc<Stores>,
         workers: WorkerOptions,
@@ -125,7 +125,7 @@ impl ServerState {
         })
     }
 
-    /// Room for an answer of so many bytes that is being sent.
+    /// A permit for the memory of a response of so many bytes.
     ///
     /// # Errors
     /// [`Code::Overloaded`] where there is none now, [`Code::TooLarge`] where there never is.
@@ -137,15 +137,15 @@ impl ServerState {
         }
         let units = u32::try_from(units).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.response_memory).try_acquire_many_owned(units);
-        let why = "too many large answers wait to be read: come again";
+        let why = "too many large answers wait to be read: try again later";
         permit.map_err(|_| Fault::new(Code::Overloaded, why).with_retry_after(1_000))
     }
 
-    /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
-    /// that the connection showed before, which is not noted again.
+    /// The caller with this key. A wrong key is answered after a delay that grows with the failures of its address. `known`:
+    /// the id of the key that the connection presented before, which is not logged again.
     ///
     /// # Errors
-    /// [`Code::Unauthorized`], which does not tell a wrong key from a store that there is not.
+    /// [`Code::Unauthorized`], both for a wrong key and for a store that does not exist.
     async fn authenticate(
         &self,
         key: &str,
@@ -172,13 +172,13 @@ impl ServerState {
         }
     }
 
-    /// Notes that somebody there showed what is right.
+    /// Records a valid key from this address.
     fn record_valid_key(&self, peer: IpAddr) {
         self.back_off.record_success(peer);
         self.connection_rate.record_valid_key(peer, Instant::now());
     }
 
-    /// Lets who showed something wrong wait, the longer the more often that came from there.
+    /// Delays the answer to a wrong key, longer for each failure from this address.
     async fn delay_failure(&self, peer: IpAddr) {
         let wait = self.back_off.record_failure(peer, Instant::now());
         tokio::time::sleep(wait).await;
@@ -262,6 +262,12 @@ impl Listeners {
             tokio::spawn(run_upkeep(exporter, Arc::clone(&shared)));
             tokio::spawn(accept(listener, protocol, tls.clone(), Arc::clone(&shared)));
         }
+        let scheme = |plain: &'static str, over_tls| if tls.is_some() { over_tls } else { plain };
+        let wire = format!("{}://{}", scheme("loci", "locis"), reachable(address));
+        let pages = http.map(|http| format!("{}://{}/", scheme("http", "https"), reachable(http)));
+        shared
+            .stores
+            .announce(pages.into_iter().chain([wire]).collect());
         tokio::spawn(refresh(Arc::clone(&shared)));
         Ok(Listeners {
             shared,
@@ -282,7 +288,7 @@ impl Listeners {
         self.http
     }
 
-    /// Reads keys and certificates again. What cannot be read stays as it was, and is told in the log.
+    /// Reads keys and certificates again. What cannot be read stays as it was, and is logged.
     pub(crate) fn reload(&self) {
         match self.shared.stores.refresh() {
             Ok(()) => tracing::info!("keys were read again"),
@@ -296,7 +302,7 @@ impl Listeners {
         }
     }
 
-    /// Takes no more connections and calls, waits a while for those under way, and makes everything durable.
+    /// Accepts no more connections and calls, waits a while for those in flight, and makes everything durable.
     pub(crate) async fn stop(self) {
         let _ = self.stop.send(true);
         let all = u32::try_from(self.shared.limits.connections_max).unwrap_or(u32::MAX);
@@ -305,7 +311,7 @@ impl Listeners {
             .await
             .is_err()
         {
-            tracing::warn!("calls under way were not waited for any longer");
+            tracing::warn!("stopped without waiting for calls in flight any longer");
         }
         let shared = Arc::clone(&self.shared);
         let closed = tokio::task::spawn_blocking(move || shared.stores.close());
@@ -313,7 +319,17 @@ impl Listeners {
     }
 }
 
-/// Takes connections until the server stops.
+/// An address by which this machine reaches a listener: one of all interfaces is reached by the loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Accepts connections until the server stops.
 async fn accept(
     listener: TcpListener,
     protocol: ListenerProtocol,
@@ -337,8 +353,8 @@ async fn accept(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Files may be had again once other connections end.
-                tracing::warn!(%error, "a connection was not taken");
+                // File descriptors may be free again once other connections end.
+                tracing::warn!(%error, "a connection was not accepted");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
@@ -394,7 +410,7 @@ async fn connection(
     }
 }
 
-/// Reads keys again when their files change, and closes stores that nobody uses.
+/// Reads keys again when their files change, and closes idle stores.
 async fn refresh(shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.clone();
     loop {
@@ -412,7 +428,7 @@ async fn refresh(shared: Arc<ServerState>) {
     }
 }
 
-/// Puts figures away every few seconds, until the server stops.
+/// Runs the upkeep of metrics every few seconds, until the server stops.
 async fn run_upkeep(exporter: MetricsExporter, shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.clone();
     loop {
@@ -423,8 +439,8 @@ async fn run_upkeep(exporter: MetricsExporter, shared: Arc<ServerState>) {
     }
 }
 
-/// How often figures are put away.
+/// How often metrics are compacted.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often files of keys are looked at.
+/// How often key files are checked.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);

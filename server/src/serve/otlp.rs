@@ -40,7 +40,7 @@ use crate::service::traces;
 
 /// Where a collector takes spans, after its address.
 const PATH: &str = "/v1/traces";
-/// How long a connection is waited for that is only looked at.
+/// How long a check of the collector may take.
 const REACH_WAIT: Duration = Duration::from_secs(2);
 /// How long one message may take.
 const SEND_WAIT: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl Exporter {
             .with_attribute(version);
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
-            // What is sampled was decided before a span is made.
+            // A span exists only for a call that is sampled.
             .with_sampler(Sampler::AlwaysOn)
             .with_resource(resource.build())
             .build();
@@ -104,7 +104,7 @@ impl Exporter {
 
     /// Sends what waits still. Blocks for [`STOP_WAIT`] at most.
     pub(crate) fn stop(self) {
-        // What failed was told by the client.
+        // The client logs failures.
         let _ = self.0.shutdown_with_timeout(STOP_WAIT);
     }
 }
@@ -164,11 +164,11 @@ fn connector() -> Result<TlsConnector, OtlpError> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Sends one message at a time, each over a connection of its own.
+/// Sends one message at a time, each over a new connection.
 struct Client {
     tls: Option<TlsConnector>,
     runtime: Handle,
-    /// Whether the last message was not taken: that is told once.
+    /// Whether the last message failed, which is logged once.
     is_failing: AtomicBool,
 }
 
@@ -201,7 +201,7 @@ impl HttpClient for Client {
 }
 
 impl Client {
-    /// Tells in the log when spans begin to be lost, and when they are taken again.
+    /// Logs when spans begin to be lost, and when the collector accepts them again.
     fn log_transition(&self, sent: &Result<Response<Bytes>, HttpError>) {
         let why = match sent {
             Ok(response) if response.status().is_success() => None,
@@ -213,10 +213,10 @@ impl Client {
             Some(why) if !was_failing => {
                 tracing::warn!(
                     why,
-                    "the collector takes no traces: they are lost meanwhile"
+                    "the collector accepts no traces: they are lost meanwhile"
                 );
             }
-            None if was_failing => tracing::info!("the collector takes traces again"),
+            None if was_failing => tracing::info!("the collector accepts traces again"),
             _ => {}
         }
     }
@@ -231,7 +231,7 @@ fn host_and_port(uri: &Uri) -> Option<(String, u16)> {
     Some((host, uri.port_u16().unwrap_or(port)))
 }
 
-/// Whether a connection is taken at `endpoint`. Waits for a moment at most.
+/// Connects to `endpoint`, within a short time, and closes the connection.
 pub(super) fn reach(endpoint: &str) -> io::Result<()> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "that is no address");
     let uri: Uri = endpoint.parse().map_err(|_| wrong())?;
@@ -246,7 +246,7 @@ pub(super) fn reach(endpoint: &str) -> io::Result<()> {
     Err(failed)
 }
 
-/// Sends a message and reads what comes back.
+/// Sends a message and reads the response.
 async fn send(
     request: Request<Bytes>,
     tls: Option<TlsConnector>,
@@ -284,7 +284,7 @@ where
     let mut request_future = std::pin::pin!(request_future);
     tokio::select! {
         answer = &mut request_future => answer,
-        // The connection may end before its last bytes are looked at.
+        // The connection may end before its last bytes are read.
         _ = connection => request_future.await,
     }
 }

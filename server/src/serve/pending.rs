@@ -1,6 +1,6 @@
-//! Connections that have shown no key yet: so many are kept, and a new one takes the place of the oldest.
+//! Connections that have presented no key yet: their number is bounded, and a new one replaces the oldest.
 //!
-//! Whoever has a key shows it in milliseconds; who opens connections and says nothing loses them first.
+//! A client with a key presents it within milliseconds; idle connections are the first to be closed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct SlotTable {
     tasks: BTreeMap<u64, Option<AbortHandle>>,
 }
 
-/// A place among them; dropped, it is free.
+/// A slot among them, free again when it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingSlot {
     number: u64,
@@ -31,7 +31,7 @@ pub(crate) struct PendingSlot {
 }
 
 impl PendingConnections {
-    /// Room for so many.
+    /// A table of so many slots.
     pub(crate) fn new(most: usize) -> Arc<PendingConnections> {
         Arc::new(PendingConnections {
             capacity: most.max(1),
@@ -39,7 +39,7 @@ impl PendingConnections {
         })
     }
 
-    /// A place for a connection; the oldest one is ended where there is no other.
+    /// A slot for a connection; if none is free, the oldest connection is closed.
     pub(crate) fn register(self: &Arc<PendingConnections>) -> PendingSlot {
         let mut list = self.slots.lock();
         while list.tasks.len() >= self.capacity {
@@ -56,9 +56,9 @@ impl PendingConnections {
         }
     }
 
-    /// Says what ends the connection of a place that was given out, which may be over.
+    /// Sets the task that serves the connection of a slot; both may be gone already.
     pub(crate) fn set_task(&self, number: u64, task: AbortHandle) {
-        // One that is not there any more is over or admitted, or its place was taken: its task sees that.
+        // A missing slot is over, admitted or evicted: its task notices.
         if let Some(slot_task) = self.slots.lock().tasks.get_mut(&number) {
             *slot_task = Some(task);
         }
@@ -76,7 +76,7 @@ impl PendingSlot {
         self.number
     }
 
-    /// Leaves for the connections with a key, where there is room and the place was not taken by another one.
+    /// Moves on to the connections with a key, if a permit is free and the slot was not evicted.
     pub(crate) fn admit(self, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         self.pending.slots.lock().tasks.remove(&self.number)?;
         Arc::clone(permits).try_acquire_owned().ok()
@@ -109,13 +109,13 @@ mod tests {
         let third = pending.register();
         assert!(tasks.remove(0).await.unwrap_err().is_cancelled());
         assert_eq!(pending.len(), 2);
-        // The oldest lost its place, the others have theirs.
+        // The oldest was evicted, the others were not.
         assert!(slots.remove(0).admit(&permits).is_none());
         let admitted = third.admit(&permits);
         assert!(admitted.is_some());
         assert!(
             slots.remove(0).admit(&permits).is_none(),
-            "there is no room"
+            "no permit is free"
         );
         assert_eq!(pending.len(), 0);
         assert!(

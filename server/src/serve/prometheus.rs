@@ -1,7 +1,7 @@
-//! Figures of this process for Prometheus: what [`noted`](crate::service::audit) counts, and what the process takes.
+//! Metrics of this process for Prometheus: what [`audit`](crate::service::audit) counts, and the resources of the process.
 //!
-//! Always true: no figure names a store, a user, a key, a path that was asked for or anything that was said; labels come
-//! from fixed lists, so that nobody can make figures grow.
+//! Always true: no metric names a store, a user, a key, a path of a request or any text; labels come
+//! from fixed lists, so that no one can make metrics grow.
 //!
 //! `docs/guide/operating.md` has a line for each. Start reading at [`begin`].
 
@@ -22,10 +22,10 @@ const BUCKETS: [f64; 19] = [
     1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
 
-/// The figures of this process.
+/// The metrics of this process.
 static EXPORTER: OnceLock<MetricsExporter> = OnceLock::new();
 
-/// Figures that are kept.
+/// A handle on the metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct MetricsExporter {
     handle: PrometheusHandle,
@@ -33,7 +33,7 @@ pub(crate) struct MetricsExporter {
     started_at_s: f64,
 }
 
-/// Begins to keep figures of this process, or goes on.
+/// Installs the recorder of this process, or returns the one that is installed.
 pub(crate) fn install_exporter() -> MetricsExporter {
     let begun = || {
         let recorder = PrometheusBuilder::new()
@@ -41,7 +41,7 @@ pub(crate) fn install_exporter() -> MetricsExporter {
             .unwrap_or_default()
             .build_recorder();
         let handle = recorder.handle();
-        // Nothing else in this program records figures.
+        // Nothing else in this program records metrics.
         let _ = metrics::set_global_recorder(recorder);
         describe_metrics();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -54,20 +54,20 @@ pub(crate) fn install_exporter() -> MetricsExporter {
     EXPORTER.get_or_init(begun).clone()
 }
 
-/// Says what each figure is.
+/// Says what each metric is.
 fn describe_metrics() {
     let counters = [
         (
             "loci_calls_total",
-            "Calls that were carried out, by call and by how they ended",
+            "Calls, by call and code of their outcome",
         ),
         (
             "loci_access_total",
-            "Keys that were shown, by where and by whether they were right",
+            "Keys that were presented, by route and by whether they were valid",
         ),
         (
             "loci_connections_refused_total",
-            "New connections that were closed at once, by port and by the limit that they were over",
+            "New connections that were closed at once, by port and by the limit that they exceeded",
         ),
         (
             "loci_http_requests_total",
@@ -80,21 +80,21 @@ fn describe_metrics() {
     let times = [
         (
             "loci_call_seconds",
-            "Seconds that calls took, by call, without their way over the network",
+            "Seconds that calls took, by call, without the network",
         ),
         (
             "loci_http_request_seconds",
-            "Seconds until the head of the answer to a request over HTTP, by pattern of the path",
+            "Seconds until the head of the response to a request over HTTP, by pattern of the path",
         ),
     ];
     for (name, help) in times {
         describe_histogram!(name, Unit::Seconds, help);
     }
     let gauges = [
-        ("loci_connections", "Connections that have shown a key"),
+        ("loci_connections", "Connections with a valid key"),
         (
             "loci_connections_pending",
-            "Connections that have shown no key yet",
+            "Connections that have presented no key yet",
         ),
         ("loci_calls_waiting", "Questions that wait for a thread"),
     ];
@@ -103,7 +103,7 @@ fn describe_metrics() {
     }
 }
 
-/// A figure that is looked up when it is asked for.
+/// A metric that is read at each scrape.
 struct MetricLine {
     name: &'static str,
     kind: &'static str,
@@ -112,12 +112,12 @@ struct MetricLine {
 }
 
 impl MetricsExporter {
-    /// Puts away what came since the last time, within bounds of memory: to be called every few seconds.
+    /// Compacts what was recorded since the last call, to bound memory: to be called every few seconds.
     pub(crate) fn run_upkeep(&self) {
         self.handle.run_upkeep();
     }
 
-    /// All figures, as Prometheus reads them.
+    /// All metrics, as Prometheus reads them.
     pub(crate) fn render(&self, stores: &Stores) -> String {
         let mut text = self.handle.render();
         let mut lines = process_metrics();
@@ -158,14 +158,14 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> MetricLine {
     }
 }
 
-/// What the process takes, as far as the system tells it.
+/// Resources of the process, as far as the system reports them.
 fn process_metrics() -> Vec<MetricLine> {
     let mut lines = Vec::new();
     if let Ok(time) = ProcessTime::try_now() {
         lines.push(MetricLine {
             name: "process_cpu_seconds_total",
             kind: "counter",
-            help: "Seconds of processor time that the server took",
+            help: "Seconds of processor time that the server used",
             value: time.as_duration().as_secs_f64(),
         });
     }
@@ -177,7 +177,7 @@ fn process_metrics() -> Vec<MetricLine> {
     lines.extend(resident_kib.map(|kib| {
         gauge(
             "process_resident_memory_bytes",
-            "Bytes of memory that the server has, with the parts of files that are mapped",
+            "Resident memory of the server in bytes, with mapped parts of files",
             kib * 1_024.0,
         )
     }));
@@ -194,14 +194,14 @@ fn process_metrics() -> Vec<MetricLine> {
     lines.extend(most.map(|most| {
         gauge(
             "process_max_fds",
-            "Files and sockets that may be open",
+            "Files and sockets that may be open at a time",
             most as f64,
         )
     }));
     lines
 }
 
-/// What tells nothing of one store to another: how many there are; and of a store that is alone, how large it is.
+/// Metrics that reveal nothing of one store to another: how many there are; and the size of a single store.
 fn store_metrics(stores: &Stores) -> Vec<MetricLine> {
     let all = stores.all();
     let open = all.iter().filter_map(|store| store.database_if_open());
@@ -235,7 +235,7 @@ fn store_metrics(stores: &Stores) -> Vec<MetricLine> {
             ),
             (
                 "loci_segment_bytes",
-                "Bytes of what is searched in the one store",
+                "Bytes of the search segments of the one store",
                 stats.segment_bytes,
             ),
         ];

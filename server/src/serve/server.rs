@@ -28,10 +28,10 @@ pub enum StartError {
         /// Why it cannot be used.
         why: String,
     },
-    /// Keys cannot be read or made.
+    /// Keys cannot be read or created.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The one store cannot be made.
+    /// The one store cannot be created.
     #[error(transparent)]
     Store(#[from] locidb::Error),
     /// The one store cannot be opened.
@@ -60,7 +60,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads certificates, finds the stores and reads their keys. One store is made when it is missing, and opened.
+    /// Reads certificates, finds the stores and reads their keys. A single store is created if it is missing, and opened.
     /// `parser`: parses the files that callers send.
     ///
     /// # Errors
@@ -83,11 +83,11 @@ impl Server {
         })
     }
 
-    /// Makes a key of an admin for each store that has no keys, where keys are asked for: the store's name, and its key.
-    /// They are returned this once, and kept nowhere.
+    /// Creates an admin key for each store without keys, if keys are needed: the store's name, and its key. A key is returned
+    /// only here, and stored only as a hash.
     ///
     /// # Errors
-    /// [`AccessError`] where a key cannot be made or kept.
+    /// [`AccessError`] where a key cannot be created or kept.
     pub fn first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
         self.stores.create_first_keys()
     }
@@ -132,7 +132,7 @@ fn setting(setting: &'static str, error: impl ToString) -> StartError {
 
 /// The stores to host. What keeps the one store from being opened is an error now.
 fn stores(config: &Config, parser: ParserFactory) -> Result<Stores, StartError> {
-    let place = config.place();
+    let place = config.store_location();
     match &place {
         StoreLocation::Single(folder) if !folder.join("loci.redb").is_file() => {
             Database::open(folder)?.close();
@@ -153,7 +153,7 @@ fn stores(config: &Config, parser: ParserFactory) -> Result<Stores, StartError> 
     Ok(stores)
 }
 
-/// A server that answers. [`RunningServer::stop`] ends it; dropped, it ends without finishing the calls under way.
+/// A server that answers. [`RunningServer::stop`] ends it; dropped, it ends without finishing the calls in flight.
 #[derive(Debug)]
 pub struct RunningServer {
     listeners: Listeners,
@@ -182,7 +182,7 @@ impl RunningServer {
         self.listeners.reload();
     }
 
-    /// Takes no more connections and calls, waits a while for those under way, makes everything durable, and sends the
+    /// Accepts no more connections and calls, waits a while for those in flight, makes everything durable, and sends the
     /// spans that wait.
     pub fn stop(self) {
         self.runtime.block_on(self.listeners.stop());

@@ -1,10 +1,10 @@
 //! The threads that carry calls out: a fixed number for questions, others for what waits on disks, models and readers.
 //! None of them serves connections.
 //!
-//! Nothing queues without bound: a call that finds no room on the server, or among those of its store, is refused at once,
-//! and its caller is told to come again.
+//! No queue is unbounded: a call beyond the limit of the server or of its store is refused at once, and its caller can try
+//! again.
 //!
-//! Start reading at [`Workers::room`].
+//! Start reading at [`Workers::acquire`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::service::{FileMemory, StoreSemaphores};
 use crate::threads;
 
-/// Milliseconds after which a call that found no room may come again.
+/// Milliseconds after which a refused call can be tried again.
 const RETRY_AFTER_MS: u32 = 100;
 /// Threads for what the server itself waits for, beside those of calls.
 const SERVER_THREADS_MAX: usize = 64;
@@ -34,11 +34,11 @@ pub(crate) struct WorkerOptions {
     pub(crate) threads: usize,
     /// Questions that wait for one at most.
     pub(crate) queue_max: usize,
-    /// Writes under way at most.
+    /// Writes in flight at most.
     pub(crate) writes_max: usize,
-    /// Long calls under way at most.
+    /// Long calls in flight at most.
     pub(crate) long_max: usize,
-    /// Files under way at most.
+    /// Files in flight at most.
     pub(crate) streams_max: usize,
 }
 
@@ -51,7 +51,7 @@ impl WorkerOptions {
     /// A runtime for connections, with as many threads beside as calls may wait in.
     ///
     /// # Errors
-    /// When a thread cannot be made.
+    /// When a thread cannot be created.
     pub(crate) fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
         let waits = self.writes_max + self.long_max + self.streams_max;
         // Where it cannot start one of its threads, it waits for ever for the others.
@@ -101,17 +101,17 @@ pub(crate) struct Workers {
     writes: Arc<Semaphore>,
     long: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    /// Memory for files that are being taken.
+    /// Memory for files that are being sent.
     pub(crate) files: FileMemory,
     runtime: Handle,
 }
 
-/// Room for one call.
+/// A permit for one call.
 #[derive(Debug)]
 pub(crate) struct WorkerPermit<'w> {
     workers: &'w Workers,
     class: CallClass,
-    /// Its places: among the store's calls, and among the server's.
+    /// The permits of the store and of the server.
     permits: [OwnedSemaphorePermit; 2],
 }
 
@@ -119,7 +119,7 @@ impl Workers {
     /// Starts the threads. `runtime`: one of [`WorkerOptions::runtime`], where calls wait that wait for something else.
     ///
     /// # Errors
-    /// When a thread cannot be made.
+    /// When a thread cannot be created.
     pub(crate) fn start(options: WorkerOptions, runtime: Handle) -> std::io::Result<Workers> {
         let (jobs, queue) = unbounded::<Job>();
         for number in 0..options.thread_count() {
@@ -128,7 +128,7 @@ impl Workers {
             let thread = thread::Builder::new().name(name).stack_size(STACK_LEN);
             thread.spawn(move || {
                 for job in queue {
-                    // Who waits for the job is told by what it drops.
+                    // Dropping the job answers its caller.
                     let _ = catch_unwind(AssertUnwindSafe(job));
                 }
             })?;
@@ -145,7 +145,7 @@ impl Workers {
         })
     }
 
-    /// Room for a call of this class, of a store whose places are `store`.
+    /// A permit for a call of this class, of the store with these semaphores.
     ///
     /// # Errors
     /// [`Code::Overloaded`] when there is none.
@@ -176,7 +176,7 @@ impl Workers {
     }
 }
 
-/// A place among these.
+/// A permit of this semaphore.
 ///
 /// # Errors
 /// [`Code::Overloaded`] when there is none; `why`.
@@ -185,7 +185,7 @@ pub(crate) fn try_acquire(
     why: &str,
 ) -> Result<OwnedSemaphorePermit, Fault> {
     let permit = Arc::clone(semaphore).try_acquire_owned();
-    let overloaded = |_| Fault::new(Code::Overloaded, format!("{why}: come again"));
+    let overloaded = |_| Fault::new(Code::Overloaded, format!("{why}: try again later"));
     permit.map_err(|full| overloaded(full).with_retry_after(RETRY_AFTER_MS))
 }
 

@@ -1,7 +1,7 @@
-//! What a server notes of calls: figures for its operator, slow calls, and who changed what.
+//! What a server records of calls: metrics, slow calls, and who changed what.
 //!
-//! Names of stores and keys' ids are noted, never a question, a text or a secret. What strangers can cause as often as they
-//! like fills no log: see [`Accesses`].
+//! Names of stores and ids of keys are recorded, never a question, a text or a secret. Events that anyone can cause are
+//! logged at a limited rate: see [`AccessLogLimiter`].
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,23 +16,23 @@ use parking_lot::Mutex;
 use super::Caller;
 use crate::access::connection_rate::ExceededLimit;
 
-/// How long a key that was shown over HTTP is not told of again from the same address.
+/// How long a key over HTTP is not logged again for the same address.
 const ACCESS_LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Keys and addresses that are remembered at most.
 const ACCESS_LOG_KEYS_MAX: usize = 4_096;
-/// Wrong keys that are told of in a second at most.
+/// Wrong keys that are logged in a second at most.
 const WRONG_KEYS_PER_SECOND_MAX: u32 = 20;
 
 /// Microseconds from which a call is slow; 0 for none.
 static SLOW_US: AtomicU64 = AtomicU64::new(0);
 
-/// Notes calls as slow that take this long; `None` for none.
+/// Logs calls as slow that take this long; `None` for none.
 pub(crate) fn set_slow_threshold(time: Option<Duration>) {
     let us = time.map_or(0, |time| time.as_micros() as u64);
     SLOW_US.store(us, Ordering::Relaxed);
 }
 
-/// Notes a call that was carried out.
+/// Records a call that was performed.
 pub(crate) fn record_call(
     caller: &Caller,
     name: &'static str,
@@ -55,7 +55,7 @@ pub(crate) fn record_call(
     }
 }
 
-/// Notes a request over HTTP. `route`: the pattern of its path.
+/// Records a request over HTTP. `route`: the pattern of its path.
 pub(crate) fn record_request(method: &'static str, route: &str, status: u16, took: Duration) {
     let (route, status) = (route.to_owned(), status.to_string());
     metrics::histogram!("loci_http_request_seconds", "route" => route.clone())
@@ -72,18 +72,18 @@ pub(crate) fn record_request(method: &'static str, route: &str, status: u16, too
 /// [`TOLD_FOR`]; wrong keys always, but [`WRONG_MAX`] in a second.
 #[derive(Debug, Default)]
 struct AccessLogLimiter {
-    /// Address, store and key, and when that was told.
+    /// Address, store and key, and when that was logged.
     logged_at: HashMap<(IpAddr, String, String), Instant>,
-    /// When the second began in which wrong keys are counted, and how many were told in it.
+    /// When the second began in which wrong keys are counted, and how many were logged in it.
     wrong_keys: Option<(Instant, u32)>,
-    /// Wrong keys that were not told of since the last that was.
+    /// Wrong keys that were not logged since the last that was.
     suppressed: u64,
 }
 
 static ACCESSES: LazyLock<Mutex<AccessLogLimiter>> = LazyLock::new(Mutex::default);
 
 impl AccessLogLimiter {
-    /// Whether a right key is told of now.
+    /// Whether a valid key is logged now.
     fn should_log(&mut self, peer: IpAddr, store: &str, key: &str, now: Instant) -> bool {
         let who = (peer, store.to_owned(), key.to_owned());
         let is_late = |at: &Instant| now.duration_since(*at) >= ACCESS_LOG_INTERVAL;
@@ -94,14 +94,14 @@ impl AccessLogLimiter {
             self.logged_at.retain(|_, at| !is_late(at));
         }
         if self.logged_at.len() >= ACCESS_LOG_KEYS_MAX {
-            // Better told twice than not.
+            // Better logged twice than not at all.
             self.logged_at.clear();
         }
         self.logged_at.insert(who, now);
         true
     }
 
-    /// Whether a wrong key is told of now: then with how many before it were not.
+    /// Whether a wrong key is logged now: then with how many before it were not.
     fn should_log_wrong_key(&mut self, now: Instant) -> Option<u64> {
         let (since, count) = self.wrong_keys.get_or_insert((now, 0));
         if now.duration_since(*since) >= Duration::from_secs(1) {
@@ -141,7 +141,7 @@ impl RefusedConnections {
     }
 }
 
-/// Notes a new connection that is over a limit: all in metrics, few in the log.
+/// Records a new connection over a limit: all in metrics, few in the log.
 pub(crate) fn record_refused_connection(peer: IpAddr, port: &'static str, limit: ExceededLimit) {
     let limit = match limit {
         ExceededLimit::Network => "network",
@@ -155,7 +155,7 @@ pub(crate) fn record_refused_connection(peer: IpAddr, port: &'static str, limit:
     }
 }
 
-/// Notes that somebody showed a key. `key`: its id, where it was right.
+/// Records that a key was presented. `caller`: whose key it is, if it is valid.
 pub(crate) fn record_access(peer: IpAddr, route: &'static str, caller: Option<&Caller>) {
     let code = caller.map_or("unauthorized", |_| "ok");
     metrics::counter!("loci_access_total", "route" => route, "code" => code).increment(1);

@@ -1,4 +1,4 @@
-//! How much of a server the callers of one store may have under way, so that those of another find room.
+//! How many calls the callers of one store may have in flight, so that those of another are served, too.
 //!
 //! Start reading at [`Rooms`].
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_protocol::fault::{Code, Fault};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What the callers of one store may have under way at most.
+/// What the callers of one store may have in flight at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConcurrencyLimits {
     /// Questions that are answered, or wait for it.
@@ -35,12 +35,12 @@ impl Default for ConcurrencyLimits {
     }
 }
 
-/// Bytes of files that are being taken, of all stores.
+/// Bytes of files that are being sent, of all stores.
 const FILES_LEN_MAX: usize = 256 << 20;
-/// Bytes of a file that need no room.
+/// Bytes of a file that need no permit.
 const UNCOUNTED_LEN_MAX: usize = 64 << 10;
 
-/// Memory for files that are being taken, of all stores.
+/// Memory for files that are being sent, of all stores.
 #[derive(Clone, Debug)]
 pub(crate) struct FileMemory(Arc<Semaphore>);
 
@@ -61,14 +61,14 @@ impl FileMemory {
         }
         let units = (len.min(FILES_LEN_MAX) >> 10) as u32;
         let permit = Arc::clone(&self.0).try_acquire_many_owned(units);
-        let why = "too many files wait to be taken: come again";
+        let why = "too many files wait to be read: try again later";
         permit
             .map(Some)
             .map_err(|_| Fault::new(Code::Overloaded, why).with_retry_after(1_000))
     }
 }
 
-/// Places for what the callers of one store have under way. Each also takes one of the server's.
+/// Permits for the calls of one store. Each call also needs one of the server's.
 #[derive(Debug)]
 pub(crate) struct StoreSemaphores {
     /// For questions.

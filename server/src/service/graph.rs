@@ -19,7 +19,7 @@ pub(crate) const GRAPH_LEN_MAX: usize = 32 << 20;
 /// Bytes that its rows, and what is made of them, may take.
 const IMPORT_MEMORY_MAX: usize = 512 << 20;
 
-/// How often who waits for their turn looks whether they are still wanted.
+/// How often a waiting import checks whether its call was cancelled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Graphs take turns: each takes many times the memory of its files while it is read.
@@ -35,7 +35,7 @@ pub(super) fn import(
     let len: usize = graph.files.iter().map(|file| file.bytes.len()).sum();
     if len > GRAPH_LEN_MAX {
         let why = format!(
-            "a graph of {len} bytes: {GRAPH_LEN_MAX} at most; import it where the store lies"
+            "a graph of {len} bytes: {GRAPH_LEN_MAX} at most; import it on the machine of the store"
         );
         return Err(Fault::new(Code::TooLarge, why));
     }

@@ -22,7 +22,7 @@ use super::{CallOutput, Caller, Task, fault_of, faults};
 const NAME_LEN_MAX: usize = 255;
 
 /// Parses, cuts and stores a file; gives the line that `loci ingest --json` prints for it. A file that cannot be read
-/// is no fault: its line says why.
+/// is no fault: its line has the reason.
 pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<CallOutput, Fault> {
     let options = options(caller, &file)?;
     let database = caller.store.database()?;
@@ -41,7 +41,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
         (Ok(_), Some(outcome)) => Ok(outcome_view(Outcome {
-            // Where the server kept it for a moment is nobody's business.
+            // The server's temporary folder is not shown.
             path: paths[0]
                 .file_name()
                 .unwrap_or_default()

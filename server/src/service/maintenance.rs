@@ -1,4 +1,4 @@
-//! Calls that take care of a store: settings, analysis, compaction, checks, copies, keys.
+//! Calls that maintain a store: settings, analysis, compaction, checks, copies, keys.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -18,9 +18,9 @@ use super::request::check as check_request;
 use super::{CallOutput, Caller, Store, StreamItem, Task, check_unrestricted, fault_of, faults};
 use crate::access::{AccessError, KeyLimits, NewKey};
 
-/// Recorded answers that are asked again at most.
+/// Recorded questions that are asked again at most.
 const REPLAYED_MAX: u32 = 1_000;
-/// Findings that are told at most.
+/// Findings that are listed at most.
 const FINDINGS_MAX: usize = 10_000;
 /// Time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -29,11 +29,11 @@ const NAME_CHARS_MAX: usize = 64;
 /// Bytes of an export that are sent at a time.
 const PART_LEN: usize = 64 << 10;
 
-/// Tells a call's progress to whoever waits for it, and asks whether to go on.
+/// Reports the progress of a call to its caller, and checks whether to go on.
 pub(super) struct ProgressReporter<'t> {
     task: Task<'t>,
     last_report: Mutex<Option<Instant>>,
-    /// Whether it is told in numbers.
+    /// Whether counts are reported.
     reports_counts: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'t> ProgressReporter<'t> {
         }
     }
 
-    /// As `caller` may hear of it: numbers count what is of all users.
+    /// For `caller`: counts include all users, so a bound one gets none.
     pub(super) fn for_caller(caller: &Caller, task: Task<'t>) -> ProgressReporter<'t> {
         ProgressReporter {
             reports_counts: caller.user.is_none(),
@@ -54,7 +54,7 @@ impl<'t> ProgressReporter<'t> {
         }
     }
 
-    /// The fault of work that ended; one that was stopped says why.
+    /// The fault of work that failed; work that was stopped has the reason.
     pub(super) fn fault(&self, error: Error) -> Fault {
         match (error, self.task.check()) {
             (Error::Interrupted, Err(why)) => why,
@@ -170,9 +170,9 @@ pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<CallOu
     let copied = store.database()?.backup(folder.join(name), &progress);
     let copied = copied.map_err(|error| match error {
         // The reason names a folder of the server.
-        Error::Store(StoreError::Invalid(_)) => {
-            invalid("something else has that name, or a later state of the store: give another")
-        }
+        Error::Store(StoreError::Invalid(_)) => invalid(
+            "another backup, or a later state of the store, has that name: give another name",
+        ),
         error => progress.fault(error),
     })?;
     Ok(CallOutput::view(json!({ "backup": copied })))
@@ -229,7 +229,7 @@ pub(super) fn export_graph(
     ))
 }
 
-/// Asks whether to go on, and tells nothing: an export's replies are parts of it.
+/// Checks whether to go on, and reports nothing: an export's replies are its parts.
 struct CancelCheck<'t>(&'t ProgressReporter<'t>);
 
 impl Progress for CancelCheck<'_> {
@@ -245,7 +245,7 @@ impl Progress for CancelCheck<'_> {
 struct PartSender<'t> {
     task: Task<'t>,
     part: Vec<u8>,
-    /// Nobody takes them any more.
+    /// No one takes them any more.
     is_closed: bool,
 }
 
@@ -326,7 +326,7 @@ pub(super) fn replay(
         check_request(&changed).map_err(|fault| QueryError::Option(fault.message))?;
         Ok::<_, QueryError>(changed)
     };
-    // What is wrong of itself is told where nothing is recorded, too.
+    // Wrong options are refused also when nothing is recorded.
     change(&SearchRequest::new("?"))
         .map_err(|error| Fault::new(Code::Invalid, error.to_string()))?;
     let replay = database.replay(&records, change, &progress);

@@ -68,7 +68,7 @@ impl Caller {
     }
 }
 
-/// A call under way, as its work sees it.
+/// A call in flight, as its work sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'t> {
     /// When the caller does not wait any more.
@@ -136,7 +136,7 @@ pub(crate) enum CallOutput {
     UnreadableFile(Box<dyn View>),
     /// A number.
     Number(u64),
-    /// Nothing to tell.
+    /// Nothing.
     Empty,
     /// What a change gave.
     Outcome(Box<Outcome>),

@@ -1,4 +1,4 @@
-//! Calls that look: searches, documents, concepts, citations, records, items.
+//! Calls that read: searches, documents, concepts, citations, records, items.
 
 use loci_protocol::call::{GetPath, ListDocuments, ListItems, ListWorks, Role};
 use loci_protocol::fault::{Code, Fault};
@@ -19,7 +19,7 @@ use super::{CallOutput, Caller, StreamItem, Task, check_unrestricted, fault_of, 
 
 /// Rows of a page at most.
 const PAGE_MAX: u32 = 1_000;
-/// Chunks to each side of one that may be asked for.
+/// Chunks on each side of one that can be requested.
 const CONTEXT_MAX: u32 = 10;
 /// Bytes of a part of a file.
 const PART_LEN: usize = 64 << 10;
@@ -69,7 +69,7 @@ pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<CallOutp
     Ok(CallOutput::Prompt(Box::new(prompt)))
 }
 
-/// The settings. Where a model lies on the server's machine is for an admin to know; others are told its name.
+/// The settings. Only an admin sees the path of a model on the server's machine; others see its name.
 pub(super) fn settings(caller: &Caller) -> Result<CallOutput, Fault> {
     let mut settings = caller.store.settings()?;
     if caller.role < Role::Admin {
@@ -79,7 +79,7 @@ pub(super) fn settings(caller: &Caller) -> Result<CallOutput, Fault> {
     Ok(CallOutput::view(settings.to_map()))
 }
 
-/// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.
+/// Statistics of the store; for a caller that is bound to a user, of what that user sees.
 pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
     if caller.user.is_none() {
         let stats = Box::new(caller.store.database()?.stats());
@@ -89,7 +89,7 @@ pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault
     Ok(CallOutput::view(StoreStats::Visible { chunks, documents }))
 }
 
-/// Looks at the newest state as the caller may see it, until the task is to end.
+/// Reads the newest state as the caller may see it, until the task is to end.
 fn with_reader<T>(
     caller: &Caller,
     task: Task<'_>,
@@ -231,7 +231,7 @@ pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<Ca
         PathResult::UnknownConcept(name) => Err(not_found("concept", &name)),
         PathResult::NotConnected => none(format!("no relations lead from {from:?} to {to:?}")),
         PathResult::LimitReached(visited) => none(format!(
-            "no way from {from:?} to {to:?} among {visited} concepts"
+            "no path from {from:?} to {to:?} among {visited} concepts"
         )),
     }
 }
@@ -268,7 +268,7 @@ pub(super) fn communities(
     check_unrestricted(caller)?;
     let level = level.map(|level| level as usize);
     let unwritten = |why: &str| {
-        let why = format!("{why}: an admin's call of Analyse makes them");
+        let why = format!("{why}: an admin's call of Analyse creates them");
         Err(Fault::new(Code::NotFound, why))
     };
     match with_reader(caller, task, |reader| reader.communities(level, of))? {
@@ -341,7 +341,7 @@ mod tests {
     use super::super::{FileMemory, StoreLocation, Stores, StoresOptions};
     use super::*;
 
-    /// More rows of each kind than are read before it is asked again.
+    /// More rows of each kind than are read between two checks.
     const ROWS: u32 = 300;
 
     fn document(key: &str) -> NewDocument {

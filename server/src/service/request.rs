@@ -6,7 +6,7 @@ use locidb::{Expr, SearchRequest};
 
 use super::Caller;
 
-/// Hits that may be asked for.
+/// Hits that can be requested.
 pub(crate) const HITS_MAX: usize = 1_000;
 /// Bytes of a question at most.
 const QUESTION_LEN_MAX: usize = 64 << 10;

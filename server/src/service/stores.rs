@@ -3,8 +3,8 @@
 //! A store is opened when it is first needed, in milliseconds, and closed again when it was not used for a while or too
 //! many are open. Its keys are known from the start, and read again when their file changes.
 //!
-//! Always true: a [`Store`] is what lay in its folder when it was found. Once that is taken away, or another store lies in
-//! its place, it answers nothing more, its keys are of no use, and what lies there now is found as a store of its own.
+//! Always true: a [`Store`] is the store that was in its folder when it was found. Once that is removed or replaced, it
+//! answers nothing more, its keys are invalid, and a store in its place is found as another one.
 //!
 //! Start reading at [`Stores`].
 
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use loci_protocol::call::Role;
 use loci_protocol::fault::{Code, Fault};
-use locidb::storage::StoreError;
+use locidb::storage::{StoreError, write_server_note};
 use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
@@ -31,7 +31,7 @@ use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKe
 
 /// The file that a folder with a store has.
 const DATABASE_NAME: &str = "loci.redb";
-/// The file by whose identity a store is known again: made with the store, and never replaced.
+/// The file by whose identity a store is known again: created with the store, and never replaced.
 const LOCK_NAME: &str = "LOCK";
 /// How long a store that is being closed is waited for.
 const CLOSING_WAIT: Duration = Duration::from_millis(500);
@@ -52,7 +52,7 @@ pub(crate) struct StoresOptions {
     pub(crate) without_keys: bool,
     /// How much keys may ask that do not say it themselves.
     pub(crate) limits: KeyLimits,
-    /// How much the callers of each may have under way.
+    /// How many calls of each may be in flight.
     pub(crate) concurrency: ConcurrencyLimits,
     /// Parses the files that callers send.
     pub(crate) parser: ParserFactory,
@@ -72,7 +72,7 @@ impl Default for StoresOptions {
     }
 }
 
-/// Where stores lie.
+/// Where stores are.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreLocation {
     /// One store.
@@ -86,7 +86,7 @@ pub(crate) enum StoreLocation {
 pub(crate) struct StoreFolder {
     /// Its name: that of its folder.
     pub(crate) name: String,
-    /// Where it lies.
+    /// Its folder.
     pub(crate) folder: PathBuf,
 }
 
@@ -149,13 +149,15 @@ pub(crate) struct Stores {
     index: RwLock<StoreIndex>,
     /// Held while keys are sorted by store.
     reindex_lock: Mutex<()>,
-    /// How often keys were made or taken back.
+    /// How often keys were created or revoked.
     keys_changed: Arc<AtomicU64>,
+    /// The server's addresses, once it listens.
+    addresses: Arc<OnceLock<Vec<String>>>,
 }
 
 #[derive(Debug, Default)]
 struct StoreIndex {
-    /// How often keys had been made or taken back before they were sorted so.
+    /// How often keys had been created or revoked before they were sorted so.
     keys_changed: u64,
     by_name: BTreeMap<String, Arc<Store>>,
     /// Stores by the ids of their keys: several where a store's folder was copied with its keys.
@@ -177,12 +179,24 @@ impl Stores {
             index: RwLock::default(),
             reindex_lock: Mutex::default(),
             keys_changed: Arc::default(),
+            addresses: Arc::default(),
         };
         stores.refresh()?;
         Ok(stores)
     }
 
-    /// Looks for stores that came or went, and for keys that changed; closes stores that nobody uses.
+    /// Names the addresses of the server in the lock file of each store while it is open, for processes that do not get its
+    /// lock.
+    pub(crate) fn announce(&self, addresses: Vec<String>) {
+        let _ = self.addresses.set(addresses);
+        for store in self.all() {
+            if store.database_if_open().is_some() {
+                store.announce();
+            }
+        }
+    }
+
+    /// Finds stores that appeared or disappeared, and keys that changed; closes idle stores.
     ///
     /// # Errors
     /// [`AccessError`] for the first file of keys that cannot be read; the keys before it stay in force for that store.
@@ -209,7 +223,7 @@ impl Stores {
 
     /// Sorts the keys of these stores, or of those that are known; the stores that are known no more.
     fn reindex(&self, by_name: Option<BTreeMap<String, Arc<Store>>>) -> Vec<Arc<Store>> {
-        // What was sorted before a key was made must not take the place of what was sorted after it.
+        // An index from before a key was created must not replace one from after it.
         let _one = self.reindex_lock.lock();
         let keys_changed = self.keys_changed.load(Ordering::Acquire);
         let before = self.index.read().by_name.clone();
@@ -258,17 +272,17 @@ impl Stores {
         self.index.read().by_name.values().cloned().collect()
     }
 
-    /// Gives every store without keys one for an admin; names of the stores and the keys, which are told this once.
+    /// Creates an admin key for every store without keys; names of the stores and the keys, which are shown only now.
     ///
     /// # Errors
-    /// [`AccessError`] where a key cannot be kept.
+    /// [`AccessError`] where a key cannot be stored.
     pub(crate) fn create_first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
         let mut created = Vec::new();
         for store in self.all() {
             if self.options.without_keys || !store.keys().records().is_empty() {
                 continue;
             }
-            let new = || NewKey::new(Role::Admin, "made at the first start");
+            let new = || NewKey::new(Role::Admin, "created at the first start");
             let key = store.change_keys(|keys, now_ms| keys.add(new(), now_ms))?;
             created.push((store.name().to_owned(), key));
         }
@@ -359,11 +373,12 @@ impl Stores {
 pub(crate) struct Store {
     name: String,
     folder: PathBuf,
-    /// Which store it is that lies there; set when its file of that is first seen.
+    /// The identity of the store in the folder; set when its file is first seen.
     identity: OnceLock<FileIdentity>,
-    /// Whether it was taken away, or another put in its place.
+    /// Whether it was removed or replaced.
     is_detached: AtomicBool,
     backups: Option<PathBuf>,
+    addresses: Arc<OnceLock<Vec<String>>>,
     limits: KeyLimits,
     key_file: KeyFile,
     keys: ArcSwap<(Option<Stamp>, Keys)>,
@@ -380,12 +395,12 @@ pub(crate) struct Store {
     settings: ArcSwap<Option<(u64, Settings)>>,
 }
 
-/// What tells a file from one that takes its place under the same name.
+/// Distinguishes a file from one that replaces it under the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileIdentity {
     device: u64,
     number: u64,
-    /// Numbers of files are given out again.
+    /// Numbers of files are reused.
     created: Option<SystemTime>,
 }
 
@@ -430,6 +445,7 @@ impl Store {
             is_detached: AtomicBool::new(false),
             folder,
             backups: options.backups.clone(),
+            addresses: Arc::clone(&of.addresses),
             limits: options.limits,
             keys: ArcSwap::default(),
             reading_keys: Mutex::default(),
@@ -447,7 +463,7 @@ impl Store {
         &self.name
     }
 
-    /// Places for what its callers have under way.
+    /// Permits for its calls.
     pub(crate) fn semaphores(&self) -> &StoreSemaphores {
         &self.semaphores
     }
@@ -457,7 +473,7 @@ impl Store {
         &self.parser
     }
 
-    /// Whose turn it is to have a transaction: one client's at a time, in the order in which they asked.
+    /// Whose turn it is to have a transaction: one client's at a time, in the order of their calls.
     pub(crate) fn transaction_turn(&self) -> &Arc<Semaphore> {
         &self.transaction_turn
     }
@@ -467,7 +483,7 @@ impl Store {
         self.backups.as_deref()
     }
 
-    /// Whether it still lies in its folder, and no other does. Costs a look at one file.
+    /// Whether it is still the store in its folder. Costs a stat of one file.
     fn is_current(&self) -> bool {
         let found = FileIdentity::from_folder(&self.folder);
         let known = match found {
@@ -477,17 +493,16 @@ impl Store {
         found == known && !self.is_detached.load(Ordering::Relaxed)
     }
 
-    /// Refuses what would be done to another store.
+    /// Refuses a call that would reach another store.
     fn check_current(&self) -> Result<(), Fault> {
         if self.is_current() {
             return Ok(());
         }
-        let why =
-            "the store was taken away, or another is in its place: come again with a key of that";
+        let why = "the store was removed, or another is in its place: use a key of that store";
         Err(Fault::new(Code::Unavailable, why).with_retry_after(1_000))
     }
 
-    /// Lets go of all that was there.
+    /// Releases its keys and its database.
     fn detach(&self) {
         self.is_detached.store(true, Ordering::Relaxed);
         self.keys.store(Arc::default());
@@ -501,7 +516,7 @@ impl Store {
     }
 
     fn read_keys(&self) -> Result<(), AccessError> {
-        // What was read before a change must not take the place of what was read after it.
+        // Keys from before a change must not replace those from after it.
         let _one = self.reading_keys.lock();
         let stamp = self.key_file.stamp();
         if stamp.is_some() && self.keys.load().0 == stamp {
@@ -587,7 +602,7 @@ impl Store {
         {
             return Err(fault.clone());
         }
-        // What took its place meanwhile may be what was opened.
+        // A store that replaced it meanwhile may have been opened.
         let opened = self.open().and_then(|database| {
             self.check_current()?;
             Ok(database)
@@ -605,7 +620,7 @@ impl Store {
         Ok(database)
     }
 
-    /// Opens it. Whoever used it last may be closing it still.
+    /// Opens it. A former user may still be closing it.
     fn open(&self) -> Result<Database, Fault> {
         let options = Options {
             create: false,
@@ -620,9 +635,20 @@ impl Store {
                 opened => {
                     let database = opened.map_err(fault_of)?;
                     self.warn_of_damage(&database);
+                    self.announce();
                     return Ok(database);
                 }
             }
+        }
+    }
+
+    /// Writes the server's addresses into the lock file, which is for the messages of other processes alone.
+    fn announce(&self) {
+        if let Some(addresses) = self.addresses.get()
+            && let Err(error) = write_server_note(&self.folder, addresses)
+        {
+            let store = &self.name[..];
+            tracing::warn!(store, %error, "the server's addresses are not in the lock file");
         }
     }
 
@@ -657,7 +683,7 @@ impl Store {
         slot.last_used.filter(|_| slot.open.is_some())
     }
 
-    /// Lets go of its database when no call came for so long; calls under way keep it open.
+    /// Closes its database after so long without a call; calls in flight keep it open.
     fn close_if_idle(&self, idle: Duration) {
         let Some(mut slot) = self.slot.try_lock() else {
             return;

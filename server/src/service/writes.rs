@@ -89,7 +89,7 @@ impl From<ChangeError> for Fault {
 pub(super) fn write(caller: &Caller, changes: Vec<Change>) -> Result<CallOutput, Fault> {
     if changes.len() > CHANGES_MAX {
         let why = format!(
-            "{} changes; at most {CHANGES_MAX} are made at once",
+            "{} changes; at most {CHANGES_MAX} in one call",
             changes.len()
         );
         return Err(Fault::new(Code::TooLarge, why));
@@ -302,7 +302,7 @@ pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<CallOutpu
     result.map(|()| CallOutput::Empty).map_err(fault_of)
 }
 
-/// Whether a question with this filter was asked by a key that is bound to `user`.
+/// Whether this is the filter of a question by a key that is bound to `user`.
 fn is_filter_of_user(user: &str, filter: &str) -> bool {
     let own = user_filter(user);
     match Expr::parse(filter) {

@@ -5,14 +5,25 @@
 use std::fs;
 use std::path::Path;
 
+use crate::files::lock_note::read_server_note;
+
 /// Longest name of a program that is printed.
 const NAME_CHARS_MAX: usize = 40;
 
-/// The processes that hold a lock on the file, each as `process 4711 (loci)`, by number.
+/// The processes that hold a lock on the file, each as `process 4711 (loci)`, by number; a server with its addresses, as far
+/// as its note says them.
 pub(crate) fn list(path: &Path) -> Vec<String> {
     let mut processes = processes(path);
     processes.sort_unstable();
     processes.dedup();
+    let note = read_server_note(path);
+    if processes.is_empty() {
+        processes.extend(note.as_ref().map(|note| note.process));
+    }
+    let describe = |process| match note.as_ref().filter(|note| note.process == process) {
+        Some(note) => format!("{}, a server at {}", describe(process), note.addresses),
+        None => describe(process),
+    };
     processes.into_iter().map(describe).collect()
 }
 

@@ -8,6 +8,7 @@ pub mod disk;
 pub(crate) mod folder;
 pub(crate) mod lock;
 mod lock_holders;
+pub(crate) mod lock_note;
 pub(crate) mod names;
 pub(crate) mod overlay;
 pub mod permissions;

@@ -1,13 +1,13 @@
-//! Whether settings can be as they were given, each and together.
+//! Checks of single settings and of their combinations.
 
 use axum::http::{HeaderValue, Uri};
 use figment::Figment;
 
-use super::layers::place;
+use super::layers::origin_of;
 use super::settings::{Kind, SETTINGS, Secret, known};
 use super::{Config, ConfigError};
 
-/// Whether every number that was given is one that can be.
+/// Refuses a number out of its range.
 pub(super) fn within_bounds(figment: &Figment) -> Result<(), ConfigError> {
     for setting in SETTINGS {
         let Kind::Number(least, most) = setting.kind else {
@@ -17,11 +17,12 @@ pub(super) fn within_bounds(figment: &Figment) -> Result<(), ConfigError> {
             continue;
         };
         let number = value.to_i128().or_else(|| value.to_u128()?.try_into().ok());
-        let can_be = number.is_some_and(|of| (i128::from(least)..=i128::from(most)).contains(&of));
-        if !can_be {
+        let is_valid =
+            number.is_some_and(|of| (i128::from(least)..=i128::from(most)).contains(&of));
+        if !is_valid {
             let metadata = figment.find_metadata(setting.name);
             return Err(ConfigError::Wrong {
-                origin: metadata.map_or_else(String::new, |of| place(of, setting.name)),
+                origin: metadata.map_or_else(String::new, |of| origin_of(of, setting.name)),
                 name: setting.name,
                 give: setting.give.into(),
             });
@@ -31,7 +32,7 @@ pub(super) fn within_bounds(figment: &Figment) -> Result<(), ConfigError> {
 }
 
 impl Config {
-    /// What types and numbers do not say of single values.
+    /// Checks of single values beyond type and range.
     pub(super) fn check_each(&self) -> Result<(), ConfigError> {
         let settings = &self.settings;
         let token = settings.metrics_token.as_ref();
@@ -42,8 +43,8 @@ impl Config {
         let origins = &settings.cors_origins;
         let all = origins.iter().any(|origin| origin == "*");
         let endpoint = settings.otlp_endpoint.as_deref();
-        let can_be = [
-            (token_name, token.is_none_or(Secret::can_be)),
+        let is_valid = [
+            (token_name, token.is_none_or(Secret::is_valid)),
             (
                 "cors_origins",
                 if all {
@@ -63,8 +64,8 @@ impl Config {
                 (0.0..=1.0).contains(&settings.limits.store_share),
             ),
         ];
-        for (name, can_be) in can_be {
-            if !can_be {
+        for (name, is_valid) in is_valid {
+            if !is_valid {
                 return Err(self.wrong(name));
             }
         }
@@ -119,7 +120,7 @@ fn is_origin(origin: &str) -> bool {
     is_web && is_all && !origin.contains('@') && HeaderValue::from_str(origin).is_ok()
 }
 
-/// Whether text is the address of a collector, which holds no secret.
+/// Whether text is the address of a collector, without a secret in it.
 fn is_endpoint(endpoint: &str) -> bool {
     endpoint.parse::<Uri>().is_ok_and(|uri| {
         let is_web = matches!(uri.scheme_str(), Some("http" | "https"));

@@ -1,4 +1,4 @@
-//! What each place says: the file, the environment, flags; and which of them a setting comes from.
+//! The sources of settings: the file, the environment, flags; and the origin of each setting.
 //!
 //! Start reading at [`Layer`].
 
@@ -15,24 +15,27 @@ use super::settings::{Kind, LIMITS, PREFIX, SETTINGS, Setting, env_name, known};
 use super::variables::is_known;
 use super::{ConfigError, Options};
 
-/// Says in the environment that no keys are asked for, which it may not.
+/// Would turn keys off in the environment, which may not do that.
 const INSECURE_ENV: &str = "LOCI_INSECURE_LOCAL";
-/// What one place says. Of settings that stand for each other, the one that is said here counts.
+/// The settings of one source. Of two alternatives, the one that is given here counts.
 pub(super) struct Layer {
     metadata: Metadata,
     settings: Dict,
 }
 
-/// Settings of which one place gives one at most; it puts the other aside where that stands below.
+/// Settings that exclude each other within a source; the one of a source overrides the other of a lower source.
 const ALTERNATIVES: [(&str, &str); 2] = [("db", "root"), ("metrics_token", "metrics_token_file")];
 
 impl Layer {
-    fn of(metadata: Metadata, mut settings: Dict) -> Result<Layer, ConfigError> {
+    fn new(metadata: Metadata, mut settings: Dict) -> Result<Layer, ConfigError> {
         for (one, other) in ALTERNATIVES {
             let nothing = || Value::from(figment::value::Empty::None);
             match (settings.contains_key(one), settings.contains_key(other)) {
                 (true, true) => {
-                    let why = format!("{}: give {one} or {other}, not both", place(&metadata, one));
+                    let why = format!(
+                        "{}: give {one} or {other}, not both",
+                        origin_of(&metadata, one)
+                    );
                     return Err(ConfigError::Together(why));
                 }
                 (true, false) => drop(settings.insert(other.into(), nothing())),
@@ -43,7 +46,7 @@ impl Layer {
         Ok(Layer { metadata, settings })
     }
 
-    /// What the file at `path` says. Its text is in no error, as a secret may stand in it.
+    /// The settings of the file at `path`. No error quotes it, as it may contain a secret.
     pub(super) fn file(path: &Path) -> Result<Layer, ConfigError> {
         let failed = |why: String| ConfigError::File {
             file: path.display().to_string(),
@@ -63,10 +66,11 @@ impl Layer {
                 *value = folder.join(&*value).display().to_string();
             }
         }
-        Layer::of(Metadata::from("file", path), settings)
+        Layer::new(Metadata::from("file", path), settings)
     }
 
-    /// What the environment says, and the names in it that look like settings and are none. What is empty is not said.
+    /// The settings of the environment, and the names in it that look like settings and are not. Empty values count as
+    /// absent.
     pub(super) fn environment(
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<(Layer, Vec<String>), ConfigError> {
@@ -77,9 +81,7 @@ impl Layer {
                 continue;
             };
             if name == INSECURE_ENV {
-                let why = format!(
-                    "{INSECURE_ENV}: that no keys are asked for is said by the flag --insecure-local alone"
-                );
+                let why = format!("{INSECURE_ENV}: only the flag --insecure-local turns keys off");
                 return Err(ConfigError::Together(why));
             }
             let setting = SETTINGS
@@ -107,11 +109,11 @@ impl Layer {
             }
         }
         ignored.sort_unstable();
-        let layer = Layer::of(Metadata::named("environment"), with(settings, limits))?;
+        let layer = Layer::new(Metadata::named("environment"), with(settings, limits))?;
         Ok((layer, ignored))
     }
 
-    /// What flags say.
+    /// The settings of flags.
     pub(super) fn flags(options: &Options) -> Result<Layer, ConfigError> {
         let failed = |_| {
             let why = "a path of a flag is not UTF-8: give one that is";
@@ -130,7 +132,7 @@ impl Layer {
             };
             insert_setting(&mut settings, &mut limits, setting, value);
         }
-        Layer::of(Metadata::named("flags"), with(settings, limits))
+        Layer::new(Metadata::named("flags"), with(settings, limits))
     }
 }
 
@@ -144,7 +146,7 @@ impl Provider for Layer {
     }
 }
 
-/// Puts text in its place, as what the setting is of; what cannot be that stays text, and is refused later.
+/// Inserts a value in the form of its setting; one without that form stays text, and is refused later.
 fn insert_setting(settings: &mut Dict, limits: &mut Dict, setting: &Setting, text: &str) {
     let value = match setting.kind {
         Kind::Text | Kind::Path => Value::from(text),
@@ -185,7 +187,7 @@ fn check_known_keys(settings: &Dict, file: &str) -> Result<(), ConfigError> {
                     }
                 }
             }
-            // What else stands there is no table, which is told with its place.
+            // Anything but a table is refused later, with its origin.
             _ if name == LIMITS => {}
             _ if known(name).is_none() => {
                 return Err(unknown_setting(file, name, |of| Some(of.to_owned())));
@@ -196,7 +198,7 @@ fn check_known_keys(settings: &Dict, file: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// `called`: what a setting is called where the name stands, if it can stand there.
+/// `called`: the name of a setting in this source, if the source can have it.
 fn unknown_setting(
     origin: &str,
     name: &str,
@@ -208,10 +210,10 @@ fn unknown_setting(
             let parts = parts.split(['.', '_', '-']).map(str::to_owned);
             parts.filter(|part| part.len() > 2).collect()
         };
-        let asked = parts(name.trim_start_matches("LOCI_LIMITS"));
+        let given = parts(name.trim_start_matches("LOCI_LIMITS"));
         let own = parts(setting.name);
         own.iter()
-            .any(|part| part != LIMITS && asked.contains(part))
+            .any(|part| part != LIMITS && given.contains(part))
     };
     let alike: Vec<String> = SETTINGS
         .iter()
@@ -220,9 +222,9 @@ fn unknown_setting(
         .collect();
     let hint = match (name, &alike[..]) {
         ("insecure_local" | "insecure-local", _) => {
-            "that no keys are asked for is said by the flag --insecure-local alone".into()
+            "only the flag --insecure-local turns keys off".into()
         }
-        (_, []) => "docs/guide/operating.md has those that there are".into(),
+        (_, []) => "docs/guide/operating.md lists all settings".into(),
         (_, alike) => format!("was {} meant?", alike.join(" or ")),
     };
     ConfigError::Unknown {
@@ -232,8 +234,8 @@ fn unknown_setting(
     }
 }
 
-/// Where a setting stands, as a person would look for it.
-pub(super) fn place(metadata: &Metadata, name: &str) -> String {
+/// The origin of a setting, as a person would look for it.
+pub(super) fn origin_of(metadata: &Metadata, name: &str) -> String {
     match (&metadata.source, &*metadata.name) {
         (Some(figment::Source::File(path)), _) => path.display().to_string(),
         (_, "environment") => env_name(name),
@@ -244,18 +246,18 @@ pub(super) fn place(metadata: &Metadata, name: &str) -> String {
     }
 }
 
-/// Settings that were given, and where they stand.
+/// The origins of the settings that were given.
 pub(super) fn origins(figment: &Figment) -> BTreeMap<&'static str, String> {
     let given = SETTINGS.iter().filter_map(|setting| {
         let value = figment.find_value(setting.name).ok()?;
         let metadata = figment.find_metadata(setting.name)?;
         let is_given = !matches!(value, Value::Empty(..));
-        is_given.then(|| (setting.name, place(metadata, setting.name)))
+        is_given.then(|| (setting.name, origin_of(metadata, setting.name)))
     });
     given.collect()
 }
 
-/// A value that is of the wrong kind.
+/// The error for a value of the wrong type.
 pub(super) fn wrong(error: &figment::Error) -> ConfigError {
     let name = error.path.join(".");
     // Within a list, the number of the element follows the name.
@@ -263,12 +265,12 @@ pub(super) fn wrong(error: &figment::Error) -> ConfigError {
     let origin = error.metadata.as_ref();
     match setting {
         Some(setting) => ConfigError::Wrong {
-            origin: origin.map_or_else(String::new, |origin| place(origin, setting.name)),
+            origin: origin.map_or_else(String::new, |origin| origin_of(origin, setting.name)),
             name: setting.name,
             give: setting.give.into(),
         },
         None => ConfigError::Wrong {
-            origin: origin.map_or_else(String::new, |origin| place(origin, LIMITS)),
+            origin: origin.map_or_else(String::new, |origin| origin_of(origin, LIMITS)),
             name: LIMITS,
             give: "a table of limits, as [limits]".into(),
         },

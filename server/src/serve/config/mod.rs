@@ -1,8 +1,8 @@
-//! How a server is configured: a file, the environment, and flags.
+//! The configuration of a server: a file, the environment, and flags.
 //!
-//! Always true: a flag goes over the environment, that over the file, and that over what holds by default; a key that is
-//! not known and a value that cannot be are refused, by where they stand and with what to give instead; a secret is told
-//! to nobody; that no keys are asked for is said by a flag alone.
+//! Always true: a flag overrides the environment, which overrides the file, which overrides the defaults; an unknown key and
+//! an invalid value are refused with their origin and with what to give instead; a secret is never printed; only a flag
+//! turns keys off.
 //!
 //! `settings.rs` has every setting once. Start reading at [`Config::read`].
 
@@ -36,10 +36,10 @@ pub use variables::{UnknownVariable, unknown_variables};
 /// Names the file in the environment.
 const CONFIG_ENV: &str = "LOCI_CONFIG";
 
-/// Why a server cannot be configured so.
+/// Why a configuration is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is not there, or is no TOML.
+    /// The file is missing, or is no TOML.
     #[error("{file}: {why}")]
     File {
         /// The file.
@@ -47,81 +47,80 @@ pub enum ConfigError {
         /// Why it cannot be read.
         why: String,
     },
-    /// A key that is none.
+    /// An unknown key.
     #[error("{origin}: there is no setting {name}: {hint}")]
     Unknown {
-        /// Where it stands.
+        /// Where it was given.
         origin: String,
         /// The key.
         name: String,
         /// What may have been meant.
         hint: String,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{origin}: {name}: give {give}")]
     Wrong {
-        /// Where it stands.
+        /// Where it was given.
         origin: String,
         /// The key.
         name: &'static str,
-        /// What can be.
+        /// What to give instead.
         give: String,
     },
-    /// Settings that do not go together.
+    /// Settings that contradict each other.
     #[error("{0}")]
     Together(String),
 }
 
-/// What the program that starts a server says itself, as by flags of a command line. It goes over the environment and the
-/// file.
+/// Settings of the program that starts a server, as flags of a command line. They override the environment and the file.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Options {
-    /// Folder of the one store to host; made when missing.
+    /// Folder of the one store to host; created if it is missing.
     pub db: Option<PathBuf>,
     /// Folder whose stores are hosted, each by the name of its own folder.
     pub root: Option<PathBuf>,
-    /// Where the wire protocol is spoken.
+    /// Address of the wire protocol.
     pub listen: Option<SocketAddr>,
-    /// Where HTTP is spoken: an address and a port, or `none`.
+    /// Address of HTTP: an address and a port, or `none`.
     pub http: Option<String>,
-    /// PEM file with the certificate and those above it: TLS is spoken, and nothing else.
+    /// PEM file with the certificate and its chain: the server accepts TLS only.
     pub tls_cert: Option<PathBuf>,
     /// PEM file with the certificate's private key.
     pub tls_key: Option<PathBuf>,
-    /// Folder that backups over the network go to; without one there are none.
+    /// Folder for backups over the network, which need one.
     pub backups: Option<PathBuf>,
-    /// Calls a second that a key may make, where it does not say so itself.
+    /// Calls a second of a key that has no limit of its own.
     pub calls_per_second: Option<u32>,
-    /// Milliseconds from which on a call is in the log.
+    /// Milliseconds from which a call is in the slow log.
     pub slow_ms: Option<u64>,
-    /// What lines of the log are.
-    pub log: Option<LogForm>,
-    /// File that keeps who showed a key, changed something or was refused.
+    /// Format of the log.
+    pub log: Option<LogFormat>,
+    /// File of the audit log: who presented a key, changed something or was refused.
     pub audit_log: Option<PathBuf>,
     /// Origins whose pages may call over HTTP; `*` alone for all.
     pub cors_origins: Option<Vec<String>>,
     /// File with the token that lets a program read `/metrics`.
     pub metrics_token_file: Option<PathBuf>,
-    /// Where a collector takes traces by OTLP over HTTP.
+    /// Address of a collector of traces by OTLP over HTTP.
     pub otlp_endpoint: Option<String>,
     /// Share of the calls that are traced, 0 to 1.
     pub otlp_sample: Option<f64>,
-    /// Bounds by their names in the file's `[limits]`, each as `connections_max=100`.
+    /// LimitSettings by their names in the file's `[limits]`, each as `connections_max=100`.
     #[serde(skip)]
     pub limits: Option<Vec<String>>,
-    /// File with settings, in TOML; else the one that `LOCI_CONFIG` names.
+    /// File with settings in TOML; else the one that `LOCI_CONFIG` names.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// Whether no keys are asked for, on a loopback address alone: everybody on this machine may do everything.
+    /// Whether the server needs no keys, on a loopback address alone: everybody on this machine may do everything.
     #[serde(skip)]
     pub insecure_local: Option<bool>,
 }
 
-/// What a line of the log is, for the program that writes it.
+/// Format of a line of the log, for the program that writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LogForm {
-    /// Words.
+pub enum LogFormat {
+    /// Text.
     Text,
     /// A JSON object.
     Json,
@@ -129,29 +128,29 @@ pub enum LogForm {
     None,
 }
 
-/// How a server is configured.
+/// The configuration of a server.
 #[derive(Debug)]
 pub struct Config {
     settings: Settings,
-    /// Whether keys are not asked for.
+    /// Whether the server needs no keys.
     insecure_local: bool,
-    /// Where each setting that was given stands, by name.
+    /// The origin of each setting that was given, by name.
     origins: BTreeMap<&'static str, String>,
-    /// Names in the environment that look like settings and are none.
+    /// Names in the environment that look like settings and are not.
     ignored: Vec<String>,
 }
 
 impl Config {
-    /// What flags, the environment and the file say.
+    /// Reads flags, the environment and the file.
     ///
     /// # Errors
-    /// [`ConfigError`] for a file that cannot be read, keys that are none, values that cannot be, and what does not go
-    /// together.
+    /// [`ConfigError`] for a file that cannot be read, unknown keys, invalid values, and settings that contradict each
+    /// other.
     pub fn read(options: &Options) -> Result<Config, ConfigError> {
-        Config::of(options, std::env::vars_os())
+        Config::from_sources(options, std::env::vars_os())
     }
 
-    fn of(
+    fn from_sources(
         options: &Options,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Config, ConfigError> {
@@ -182,7 +181,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Where it listens: the wire protocol, then HTTP.
+    /// Its addresses: the wire protocol, then HTTP.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let both = [Some(self.settings.listen), self.settings.http];
         both.into_iter().flatten().collect()
@@ -194,20 +193,20 @@ impl Config {
         limits.connections_max.saturating_add(limits.pending_max)
     }
 
-    /// Where its stores lie.
-    pub(crate) fn place(&self) -> StoreLocation {
+    /// Location of its stores.
+    pub(crate) fn store_location(&self) -> StoreLocation {
         match (&self.settings.db, &self.settings.root) {
             (Some(folder), _) => StoreLocation::Single(folder.clone()),
             (None, root) => StoreLocation::Root(root.clone().unwrap_or_default()),
         }
     }
 
-    /// What the log is.
-    pub fn log(&self) -> LogForm {
+    /// Format of the log.
+    pub fn log(&self) -> LogFormat {
         self.settings.log
     }
 
-    /// The file that keeps who did what.
+    /// File of the audit log.
     pub fn audit_log(&self) -> Option<&Path> {
         self.settings.audit_log.as_deref()
     }
@@ -217,7 +216,7 @@ impl Config {
         self.settings.backups.as_deref()
     }
 
-    /// From when on a call is slow.
+    /// From which time a call is slow.
     pub(crate) fn slow(&self) -> Option<Duration> {
         self.settings.slow_ms.map(Duration::from_millis)
     }
@@ -228,67 +227,67 @@ impl Config {
         certificate.as_deref().zip(key.as_deref())
     }
 
-    /// Where spans go, and of which share of the calls.
+    /// The collector of traces, and the share of the calls that are traced.
     pub(crate) fn traces(&self) -> Option<(&str, f64)> {
         let endpoint = self.settings.otlp_endpoint.as_deref()?;
         Some((endpoint, self.settings.otlp_sample))
     }
 
-    /// Names in the environment that look like settings and are none.
+    /// Names in the environment that look like settings and are not.
     pub(crate) fn ignored(&self) -> &[String] {
         &self.ignored
     }
 
     /// How its stores are hosted. `parser`: parses the files that callers send.
     pub(crate) fn stores(&self, parser: ParserFactory) -> StoresOptions {
-        let bounds = &self.settings.limits;
+        let limits = &self.settings.limits;
         StoresOptions {
-            open_max: bounds.open_max,
-            idle: Duration::from_secs(bounds.open_idle_s),
+            open_max: limits.open_max,
+            idle: Duration::from_secs(limits.open_idle_s),
             backups: self.settings.backups.clone(),
             without_keys: self.insecure_local,
             limits: KeyLimits {
                 calls_per_second: self.settings.calls_per_second,
                 ..KeyLimits::default()
             },
-            concurrency: self.rooms(),
+            concurrency: self.store_concurrency(),
             parser,
         }
     }
 
-    /// How much the callers of one store may have under way; those of the only one, as much as there is.
-    fn rooms(&self) -> ConcurrencyLimits {
-        let (bounds, workers) = (&self.settings.limits, self.workers());
-        let share = match self.place() {
+    /// How many calls one store may have in flight; a single store, as many as the server.
+    fn store_concurrency(&self) -> ConcurrencyLimits {
+        let (limits, workers) = (&self.settings.limits, self.workers());
+        let share = match self.store_location() {
             StoreLocation::Single(_) => return ConcurrencyLimits::default(),
-            StoreLocation::Root(_) => bounds.store_share,
+            StoreLocation::Root(_) => limits.store_share,
         };
-        let of = |count: usize| ((count as f64 * share).ceil() as usize).max(1);
+        let scaled = |count: usize| ((count as f64 * share).ceil() as usize).max(1);
         ConcurrencyLimits {
-            quick: of(workers.quick_max()),
-            writes: of(workers.writes_max),
-            long: of(workers.long_max),
-            streams: of(workers.streams_max),
-            transactions: of(bounds.transactions_max),
+            quick: scaled(workers.quick_max()),
+            writes: scaled(workers.writes_max),
+            long: scaled(workers.long_max),
+            streams: scaled(workers.streams_max),
+            transactions: scaled(limits.transactions_max),
         }
     }
 
     /// How much is done at a time.
     pub(crate) fn workers(&self) -> WorkerOptions {
-        let bounds = &self.settings.limits;
+        let limits = &self.settings.limits;
         WorkerOptions {
-            threads: bounds.threads,
-            queue_max: bounds.queue_max,
-            writes_max: bounds.writes_max,
-            long_max: bounds.long_max,
-            streams_max: bounds.streams_max,
+            threads: limits.threads,
+            queue_max: limits.queue_max,
+            writes_max: limits.writes_max,
+            long_max: limits.long_max,
+            streams_max: limits.streams_max,
         }
     }
 
     /// How the server is started. `tls`: what was read of [`Config::tls`].
     pub(crate) fn server(&self, tls: Option<Tls>) -> ServerOptions {
         let settings = &self.settings;
-        let bounds = &settings.limits;
+        let limits = &settings.limits;
         ServerOptions {
             listen: settings.listen,
             http: settings.http,
@@ -298,23 +297,23 @@ impl Config {
             },
             tls,
             limits: Limits {
-                connections_max: bounds.connections_max,
-                pending_max: bounds.pending_max,
-                connection_rate: bounds.arrivals(),
-                payload_len_max: bounds.payload_len_max,
-                payload_memory_bytes: bounds.room_bytes,
-                calls_max: bounds.calls_max,
-                transactions_max: bounds.transactions_max,
-                call_wait: Duration::from_secs(bounds.call_wait_s),
-                idle: Duration::from_secs(bounds.idle_s),
-                drain: Duration::from_secs(bounds.drain_s),
+                connections_max: limits.connections_max,
+                pending_max: limits.pending_max,
+                connection_rate: limits.connection_rate(),
+                payload_len_max: limits.payload_len_max,
+                payload_memory_bytes: limits.room_bytes,
+                calls_max: limits.calls_max,
+                transactions_max: limits.transactions_max,
+                call_wait: Duration::from_secs(limits.call_wait_s),
+                idle: Duration::from_secs(limits.idle_s),
+                drain: Duration::from_secs(limits.drain_s),
             },
             workers: self.workers(),
         }
     }
 
-    /// Every setting as it holds, and where it stands if it was given; without secrets.
-    pub fn told(&self) -> serde_json::Value {
+    /// Every setting in force, and its origin if it was given; without secrets.
+    pub fn to_json(&self) -> serde_json::Value {
         json!({
             "config": self.settings,
             "insecure_local": self.insecure_local,

@@ -1,4 +1,4 @@
-//! Every setting once: its name, what it may be, and what it is by default.
+//! Every setting once: its name, its valid values, and its default.
 //!
 //! Start reading at [`SETTINGS`], then [`Settings`].
 
@@ -10,38 +10,38 @@ use loci_protocol::frame::PAYLOAD_LEN_MAX;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::LogForm;
+use super::LogFormat;
 use crate::access::connection_rate::{ConnectionRateLimits, Network, Rate};
 use crate::serve::{Limits, WorkerOptions};
 use crate::service::StoresOptions;
 
-/// What every name in the environment begins with.
+/// Prefix of every name in the environment.
 pub(super) const PREFIX: &str = "LOCI_";
-/// Where the limits stand in the file.
+/// The table of limits in the file.
 pub(super) const LIMITS: &str = "limits";
-/// Characters of the token for `/metrics` at least.
+/// Shortest token for `/metrics`, in characters.
 const TOKEN_CHARS_MIN: usize = 16;
 
 /// One setting.
 pub(super) struct Setting {
-    /// Its name in the file; `limits.NAME` where it stands there.
+    /// Its name in the file; `limits.NAME` for a limit.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// What to give, in words.
+    /// The valid values, in words.
     pub(super) give: &'static str,
 }
 
-/// What a setting's value is.
+/// The type of a setting's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
-    /// Of a file or folder; in the file, from the file's folder on.
+    /// A path; one in the file is relative to the file's folder.
     Path,
     /// Between these.
     Number(u64, u64),
     /// From 0 to 1.
     Share,
-    /// In the environment, with commas between.
+    /// Separated by commas in the environment.
     List,
 }
 
@@ -184,23 +184,23 @@ pub(super) fn known(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }
 
-/// What a setting is called in the environment.
+/// The name of a setting in the environment.
 pub(super) fn env_name(name: &str) -> String {
     format!("{PREFIX}{}", name.replace('.', "__").to_uppercase())
 }
 
-/// Text that is told to nobody.
+/// Text that is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Secret(pub(super) String);
 
 impl Secret {
-    /// The text, to be compared and no more.
+    /// The text, for comparisons alone.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
 
-    pub(super) fn can_be(&self) -> bool {
+    pub(super) fn is_valid(&self) -> bool {
         self.0.len() >= TOKEN_CHARS_MIN && self.0.bytes().all(|byte| byte.is_ascii_graphic())
     }
 }
@@ -213,7 +213,7 @@ impl fmt::Debug for Secret {
 
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str("(set, and not told)")
+        serializer.serialize_str("(set, not shown)")
     }
 }
 
@@ -231,14 +231,14 @@ pub(super) struct Settings {
     pub(super) backups: Option<PathBuf>,
     pub(super) calls_per_second: Option<u32>,
     pub(super) slow_ms: Option<u64>,
-    pub(super) log: LogForm,
+    pub(super) log: LogFormat,
     pub(super) audit_log: Option<PathBuf>,
     pub(super) cors_origins: Vec<String>,
     pub(super) metrics_token: Option<Secret>,
     pub(super) metrics_token_file: Option<PathBuf>,
     pub(super) otlp_endpoint: Option<String>,
     pub(super) otlp_sample: f64,
-    pub(super) limits: Bounds,
+    pub(super) limits: LimitSettings,
 }
 
 impl Default for Settings {
@@ -253,22 +253,22 @@ impl Default for Settings {
             backups: None,
             calls_per_second: None,
             slow_ms: None,
-            log: LogForm::Text,
+            log: LogFormat::Text,
             audit_log: None,
             cors_origins: Vec::new(),
             metrics_token: None,
             metrics_token_file: None,
             otlp_endpoint: None,
             otlp_sample: 0.01,
-            limits: Bounds::default(),
+            limits: LimitSettings::default(),
         }
     }
 }
 
-/// What `[limits]` has.
+/// The table `[limits]`.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Bounds {
+pub(super) struct LimitSettings {
     pub(super) connections_max: usize,
     pub(super) pending_max: usize,
     pub(super) accept_per_second: u32,
@@ -293,11 +293,11 @@ pub(super) struct Bounds {
     pub(super) store_share: f64,
 }
 
-impl Default for Bounds {
+impl Default for LimitSettings {
     fn default() -> Self {
         let (limits, workers) = (Limits::default(), WorkerOptions::default());
         let stores = StoresOptions::default();
-        Bounds {
+        LimitSettings {
             connections_max: limits.connections_max,
             pending_max: limits.pending_max,
             accept_per_second: limits.connection_rate.network.per_second,
@@ -329,14 +329,14 @@ impl Default for Bounds {
     }
 }
 
-impl Bounds {
-    /// Networks whose connections are not counted; `None` where one of them is none.
+impl LimitSettings {
+    /// Networks whose connections are not counted; `None` if one cannot be parsed.
     pub(super) fn unlimited_networks(&self) -> Option<Vec<Network>> {
         let networks = self.accept_unlimited.iter().map(|of| of.parse().ok());
         networks.collect()
     }
 
-    pub(super) fn arrivals(&self) -> ConnectionRateLimits {
+    pub(super) fn connection_rate(&self) -> ConnectionRateLimits {
         ConnectionRateLimits {
             network: Rate {
                 per_second: self.accept_per_second,

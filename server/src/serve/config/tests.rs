@@ -17,7 +17,7 @@ fn config(flags: &[&str], environment: &[(&str, &str)], file: &str) -> Result<Co
     };
     let environment = environment.iter();
     let environment = environment.map(|(name, value)| (name.into(), value.into()));
-    Config::of(&options, environment)
+    Config::from_sources(&options, environment)
 }
 
 /// What these flags of a command line say.
@@ -50,8 +50,8 @@ fn options(flags: &[&str]) -> Options {
     options
 }
 
-fn told(config: &Config, name: &str) -> serde_json::Value {
-    config.told().pointer(name).unwrap().clone()
+fn shown(config: &Config, name: &str) -> serde_json::Value {
+    config.to_json().pointer(name).unwrap().clone()
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn flags_override_environment_file_and_defaults_in_that_order() {
         ("/from/limits.calls_max", json!("LOCI_LIMITS__CALLS_MAX")),
     ];
     for (name, expected) in cases {
-        assert_eq!(told(&config, name), expected, "{name}");
+        assert_eq!(shown(&config, name), expected, "{name}");
     }
-    let StoreLocation::Single(folder) = config.place() else {
+    let StoreLocation::Single(folder) = config.store_location() else {
         panic!("that is one store");
     };
     assert!(folder.is_absolute(), "a path of the file is from there on");
@@ -92,9 +92,9 @@ fn flags_override_environment_file_and_defaults_in_that_order() {
 #[test]
 fn of_alternative_settings_the_higher_layer_wins() {
     let one = config(&["--root", "r"], &[("LOCI_DB", "d")], "db = \"e\"").unwrap();
-    assert!(matches!(one.place(), StoreLocation::Root(_)));
+    assert!(matches!(one.store_location(), StoreLocation::Root(_)));
     let other = config(&[], &[("LOCI_DB", "d")], "root = \"r\"").unwrap();
-    assert!(matches!(other.place(), StoreLocation::Single(_)));
+    assert!(matches!(other.store_location(), StoreLocation::Single(_)));
     let both = config(&[], &[], "root = \"r\"\ndb = \"d\"").unwrap_err();
     assert!(both.to_string().ends_with("give db or root, not both"));
 }
@@ -273,7 +273,7 @@ fn invalid_settings_are_rejected_with_their_origin() {
 #[test]
 fn store_concurrency_is_a_fraction_with_several_stores_and_unlimited_with_one() {
     let file = "[limits]\nwrites_max = 9\nlong_max = 1\nstore_share = 0.5\n";
-    let rooms = |flags: &[&str]| config(flags, &[], file).unwrap().rooms();
+    let rooms = |flags: &[&str]| config(flags, &[], file).unwrap().store_concurrency();
     let several = rooms(&["--root", "r"]);
     assert_eq!(
         (several.writes, several.long, several.transactions),
@@ -327,7 +327,7 @@ fn secrets_do_not_appear_in_errors_or_output() {
     let token = "correct-horse-battery-staple";
     let file = format!("db = \"d\"\nmetrics_token = \"{token}\"\n");
     let kept = config(&[], &[], &file).unwrap();
-    let told = format!("{} {kept:?}", kept.told());
+    let told = format!("{} {kept:?}", kept.to_json());
     assert!(!told.contains("horse"), "{told}");
     assert_eq!(
         kept.settings.metrics_token.unwrap().bytes(),

@@ -25,14 +25,14 @@ const TIMEOUT_FIELD: &str = "loci-timeout-ms";
 /// The trace that the request is part of, as W3C Trace Context says.
 const TRACE_FIELD: &str = "traceparent";
 
-/// A request that shows a key in `Authorization: Bearer KEY`, which was looked at; it was counted.
+/// A request with a valid key in `Authorization: Bearer KEY`, counted against the key's rate.
 #[derive(Clone, Debug)]
 pub(crate) struct AuthenticatedRequest {
     /// What all requests share.
     pub(crate) http: HttpState,
     /// Who makes it.
     pub(crate) caller: Caller,
-    /// When nobody waits for it any more, where it says so.
+    /// When the client does not wait any more, if it set a limit.
     deadline: Option<Instant>,
 }
 
@@ -46,8 +46,8 @@ impl AuthenticatedRequest {
         }
     }
 
-    /// Whether the key may make this call, which needs this role: asked before its body is read. A refusal is noted as that
-    /// of a call.
+    /// Whether the key may make this call, which needs this role: checked before its body is read. A refusal is recorded as
+    /// that of a call.
     ///
     /// # Errors
     /// [`Code::Forbidden`].
@@ -155,7 +155,7 @@ impl FromRequestParts<HttpState> for AuthenticatedRequest {
     }
 }
 
-/// How long a request may take, where it says so.
+/// How long a request may take, if it sets a limit.
 fn wait(parts: &Parts) -> Result<Option<Duration>, Fault> {
     let Some(value) = parts.headers.get(TIMEOUT_FIELD) else {
         return Ok(None);
@@ -228,7 +228,7 @@ impl HttpState {
     }
 }
 
-/// Refuses what a page of another site may have asked a browser on this machine to send, where no keys are asked for.
+/// Refuses a request that a page of another site may have sent through a browser on this machine, if no keys are needed.
 /// `allowed`: origins that may call all the same.
 pub(super) fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
     let host = parts.headers.get(header::HOST);
@@ -245,14 +245,14 @@ pub(super) fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault
     let is_foreign = site.is_some_and(|site| site == "cross-site" || site == "same-site");
     let has_origin = parts.headers.get(header::ORIGIN).is_some();
     if is_foreign && !has_origin {
-        let why = "no keys are asked for here: pages of other sites may not ask";
+        let why = "this server needs no keys: pages of other sites may not call it";
         return Err(Fault::new(Code::Forbidden, why));
     }
     if host.is_some_and(|host| is_loopback(host.host())) && origin.as_ref().is_none_or(is_origin) {
         return Ok(());
     }
     let why =
-        "no keys are asked for here: Host and Origin must be of this machine, as localhost is";
+        "this server needs no keys: Host and Origin must name this machine, as localhost does";
     Err(Fault::new(Code::Forbidden, why))
 }
 

@@ -1,4 +1,4 @@
-//! Bodies of requests, read within bounds of memory and time, and room for those of answers.
+//! Bodies of requests, read within bounds of memory and time, and permits for those of responses.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use super::{HttpState, Problem};
 
 /// Bytes of a body of JSON at most.
 pub(crate) const JSON_LEN_MAX: usize = 2 << 20;
-/// Bytes of a body that need no room of those that all connections share.
+/// Bytes of a body that need no permit.
 const UNCOUNTED_LEN_MAX: usize = 64 << 10;
 /// How long a body is waited for, beside the time that its length allows.
 const BODY_WAIT: Duration = Duration::from_secs(30);
-/// Bytes a second that a long body comes with at least.
+/// Lowest rate of a long body, in bytes a second.
 const BYTES_PER_SECOND_MIN: usize = 256 << 10;
 
-/// The bytes of a body, and the room that they take.
+/// The bytes of a body, and the permit of their memory.
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) bytes: Vec<u8>,
     pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Has large answers to looks take room until they were sent. Where something was done, its answer is sent all the same.
-/// Files, which come in parts, take room where they are read.
+/// Holds a permit for each large response to a read until it was sent. A response to a write is sent without one. Files,
+/// which are sent in parts, hold a permit where they are read.
 pub(super) async fn limit_response_memory(
     State(http): State<HttpState>,
     request: Request,
@@ -56,13 +56,13 @@ pub(super) async fn limit_response_memory(
     }
 }
 
-/// A body whose bytes keep its room, wherever they wait.
+/// A body whose bytes hold its permit while they wait.
 struct LimitedBody {
     body: Body,
     permit: Arc<OwnedSemaphorePermit>,
 }
 
-/// Bytes with their room.
+/// Bytes with their permit.
 struct LimitedBytes {
     bytes: Bytes,
     _permit: Arc<OwnedSemaphorePermit>,
@@ -103,10 +103,10 @@ impl HttpBody for LimitedBody {
 }
 
 impl HttpState {
-    /// Reads a body of so many bytes at most. Room is taken as bytes come, whatever was announced.
+    /// Reads a body of so many bytes at most. Permits are acquired as bytes arrive, whatever length was announced.
     ///
     /// # Errors
-    /// [`Code::TooLarge`], [`Code::Overloaded`] where there is no room, [`Code::Deadline`] for one that comes too slowly,
+    /// [`Code::TooLarge`], [`Code::Overloaded`] where no permit is free, [`Code::Deadline`] for one that arrives too slowly,
     /// [`Code::Malformed`] for one that breaks off.
     pub(crate) async fn read(&self, body: Body, most: usize) -> Result<ReadBody, Fault> {
         let mut body = body;
@@ -120,7 +120,7 @@ impl HttpState {
                 Ok(Some(Err(_))) => {
                     return Err(Fault::new(Code::Malformed, "the body ended too early"));
                 }
-                Err(_) => return Err(Fault::new(Code::Deadline, "the body came too slowly")),
+                Err(_) => return Err(Fault::new(Code::Deadline, "the body arrived too slowly")),
             };
             self.append(&mut read, &part, most)?;
         }
@@ -134,7 +134,7 @@ impl HttpState {
         }
     }
 
-    /// Keeps what came next, where there is room.
+    /// Appends a part, if a permit is free.
     ///
     /// # Errors
     /// [`Code::TooLarge`] and [`Code::Overloaded`].
@@ -156,7 +156,7 @@ impl HttpState {
         Ok(())
     }
 
-    /// Takes room for so many times what was read, where that is long.
+    /// Acquires permits for so many times the length of a long body.
     ///
     /// # Errors
     /// [`Code::Overloaded`].
@@ -169,7 +169,7 @@ impl HttpState {
         }
     }
 
-    /// Takes the room that a body of so many bytes needs and does not have yet.
+    /// Acquires the permits that a body of so many bytes still needs.
     fn reserve(&self, read: &mut ReadBody, len: usize) -> Result<(), Fault> {
         let has = read
             .permit
@@ -179,7 +179,7 @@ impl HttpState {
         let units = u32::try_from(units).unwrap_or(u32::MAX);
         let more = Arc::clone(&self.shared.request_memory).try_acquire_many_owned(units);
         let Ok(more) = more else {
-            let why = "the server is reading too many large bodies: come again";
+            let why = "the server is reading too many large bodies: try again later";
             return Err(Fault::new(Code::Overloaded, why).with_retry_after(1_000));
         };
         match &mut read.permit {

@@ -21,7 +21,7 @@ use super::{HttpState, Problem};
 use crate::serve::workers::Workers;
 use crate::service::{self, CallOutput, Caller, StreamItem, Task, internal};
 
-/// Items that wait for whoever reads them, at most.
+/// Items that can wait to be read.
 const ITEMS_MAX: usize = 16;
 
 /// How the output of a call reaches whoever waits for it.
@@ -52,12 +52,12 @@ impl Drop for Cancel {
 }
 
 impl PendingCall {
-    /// What comes next before the end; `None` once nothing does.
+    /// The next item before the output; `None` after the last.
     pub(crate) async fn next_item(&mut self) -> Option<StreamItem> {
         self.items.recv().await
     }
 
-    /// What the call gives in the end. Leaves out what comes before.
+    /// The output of the call. Drops the items before it.
     ///
     /// # Errors
     /// Those of [`service::perform`].
@@ -148,7 +148,7 @@ pub(crate) fn begin(
         if form == OutputForm::Json {
             output = output.and_then(CallOutput::serialized);
         }
-        // Nobody may wait for it any more.
+        // No one may wait for it any more.
         let _ = send_last.send(output);
         drop(body_permit);
     });
@@ -159,8 +159,8 @@ pub(crate) fn begin(
     })
 }
 
-/// Hands on what comes before the end: a part of a file once there is room for it, until the deadline; progress where
-/// there is room now, so that no work waits for whoever watches it.
+/// Sends an item before the output: a part of a file once the queue has space, until the deadline; progress only if it has
+/// space now, so that no work waits for its reader.
 fn deliver(
     to: &mpsc::Sender<StreamItem>,
     item: StreamItem,
@@ -222,7 +222,7 @@ impl CallOutput {
         }
     }
 
-    /// The JSON of it.
+    /// Its JSON.
     pub(crate) fn into_json(self) -> String {
         let json = match self {
             CallOutput::Json(json) => return json,
@@ -235,7 +235,7 @@ impl CallOutput {
         json.unwrap_or_default()
     }
 
-    /// The JSON of it, to be looked into.
+    /// Its JSON as a value.
     ///
     /// # Errors
     /// Where it is none.
@@ -243,7 +243,7 @@ impl CallOutput {
         serde_json::from_str(&self.into_json()).map_err(|error| service::internal(&error))
     }
 
-    /// What changes gave, for people: `null`, whether it was there, or a number.
+    /// The outcomes of changes: `{}`, whether it was there, or a number.
     ///
     /// # Errors
     /// Where it is something else.

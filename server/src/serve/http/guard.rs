@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 
 use super::Problem;
 
-/// A response runs nothing, loads nothing and stands in no page, however it is opened.
+/// A response runs nothing, loads nothing and is embedded in no page, however it is opened.
 pub(super) const POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
-/// What every response says, unless it says otherwise itself, as pages do.
+/// Fields of every response, unless it sets them itself, as pages do.
 const FIELDS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -1,7 +1,7 @@
-//! `/metrics`: who may read the server's figures; and how requests are counted in them.
+//! `/metrics`: who may read the server's metrics; and how requests are counted in them.
 //!
-//! Always true: figures of several stores are told to who has the operator's token, and to no key of a store; a path is
-//! counted by its pattern, never as it was asked for.
+//! Always true: metrics of several stores need the operator's token, and no key of a store reads them; a path is counted by
+//! its pattern, never literally.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::service::{self, audit};
 /// The form that Prometheus reads.
 const EXPOSITION_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The figures, for who may read them.
+/// The metrics, for clients that may read them.
 pub(super) async fn show_metrics(
     State(http): State<HttpState>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -74,7 +74,7 @@ async fn allow(
     }
 }
 
-/// Compares in a time that tells neither where they differ nor how long they are.
+/// Compares in a time that reveals neither where they differ nor how long they are.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     Sha256::digest(one).ct_eq(&Sha256::digest(other)).into()
 }

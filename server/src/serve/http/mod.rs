@@ -1,10 +1,10 @@
-//! HTTP: connections, and the routes of all that is asked over them.
+//! HTTP: connections and routes.
 //!
-//! Always true: a request without a right key reaches no store, but for `/healthz`, `/readyz`, `/openapi.json` and what a
-//! person needs to show a key; a request names one host, and what is answered is data to a browser, but for pages; a
-//! connection that has shown none can be ended for a newer one; a body is read after its key was looked at, within the room
-//! that all connections share, and no longer than it may take; a large answer takes of the same room, and its connection
-//! ends where nobody reads it.
+//! Always true: a request without a valid key reaches no store, except `/healthz`, `/readyz`, `/openapi.json` and the pages
+//! to sign in; a request names one host, and a response is data to a browser, unless it is a page; a connection without a
+//! key can be closed for a newer one; a body is read after its key was checked, within the memory that all connections
+//! share and within its time; a large response needs a permit of the same memory, and its connection is closed if the client
+//! does not read it.
 //!
 //! Start reading at [`serve`], then [`router`].
 
@@ -70,7 +70,7 @@ pub(crate) struct HttpOptions {
 pub(crate) struct HttpState {
     shared: Arc<ServerState>,
     options: Arc<HttpOptions>,
-    /// What `/metrics` tells.
+    /// The metrics.
     exporter: MetricsExporter,
     /// Who signed in on the pages.
     sessions: Arc<pages::Sessions>,
@@ -79,9 +79,9 @@ pub(crate) struct HttpState {
 /// What requests of one connection share.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// Where it comes from.
+    /// The address of the client.
     peer: IpAddr,
-    /// Whether nobody on the way can read it.
+    /// Whether it is encrypted.
     is_secure: bool,
     state: Mutex<ConnectionState>,
     /// There is no room for it: it ends with the answer that says so.
@@ -90,9 +90,9 @@ pub(crate) struct Connection {
 
 #[derive(Debug, Default)]
 struct ConnectionState {
-    /// Its place among those that have shown no key.
+    /// Its slot among those without a key.
     pending: Option<PendingSlot>,
-    /// Its place among the others.
+    /// Its permit among the others.
     permit: Option<OwnedSemaphorePermit>,
     /// The id of the key that it showed last.
     key: Option<String>,
@@ -110,14 +110,14 @@ impl Connection {
             Some(_) => Ok(()),
             None => {
                 self.is_refused.store(true, Ordering::Relaxed);
-                let why = "the server has too many connections: come again";
+                let why = "the server has too many connections: try again later";
                 Err(Fault::new(Code::Overloaded, why).with_retry_after(1_000))
             }
         }
     }
 }
 
-/// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
+/// Serves a connection until either side ends it. `place`: its slot among those without a key.
 pub(super) async fn serve<S>(
     shared: Arc<ServerState>,
     routes: Router,
@@ -226,7 +226,7 @@ pub(super) fn router(
         .layer(from_fn(metrics_route::count_request))
 }
 
-/// Whether calls are taken.
+/// Whether the server accepts calls.
 async fn ready(State(http): State<HttpState>) -> Response {
     if *http.shared.stopping.borrow() {
         Problem::from(Fault::new(Code::Unavailable, "the server is stopping")).into_response()

@@ -1,14 +1,14 @@
-//! Faults as HTTP tells them: a status, and `application/problem+json` (RFC 9457).
+//! Faults in HTTP: a status, and `application/problem+json` (RFC 9457).
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use loci_protocol::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-/// When to come again to a server that is busy and does not say.
+/// When to try again if a busy server gives no time.
 const RETRY_AFTER_MS: u32 = 1_000;
 
-/// A request that was not carried out.
+/// A request that was not performed.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -22,12 +22,12 @@ impl Problem {
     /// A path that leads nowhere.
     pub(crate) fn no_such_route() -> Problem {
         Problem {
-            detail: "there is no such path: /openapi.json tells those that there are".into(),
+            detail: "there is no such path: /openapi.json lists the paths".into(),
             ..Problem::from_status(StatusCode::NOT_FOUND)
         }
     }
 
-    /// What the status alone says.
+    /// A problem of a status alone.
     pub(crate) fn from_status(status: StatusCode) -> Problem {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => (Code::NotFound, "there is no such thing"),
@@ -40,10 +40,7 @@ impl Problem {
                 let why = "the body is of a kind that is not read here: send JSON, and say Content-Type: application/json";
                 (Code::Invalid, why)
             }
-            _ => (
-                Code::Invalid,
-                "the request cannot be carried out as it was made",
-            ),
+            _ => (Code::Invalid, "the request is invalid"),
         };
         Problem {
             status,
@@ -53,7 +50,7 @@ impl Problem {
         }
     }
 
-    /// A request that cannot be carried out as it was made.
+    /// An invalid request.
     pub(crate) fn invalid(why: impl Into<String>) -> Problem {
         Fault::new(Code::Invalid, why).into()
     }
@@ -71,7 +68,7 @@ impl Problem {
         self.status
     }
 
-    /// Whether another request may be carried out all the same.
+    /// Whether another request may be performed all the same.
     pub(crate) fn is_request_error(&self) -> bool {
         matches!(
             self.status,
@@ -88,7 +85,7 @@ impl Problem {
         &self.detail
     }
 
-    /// What programs are told.
+    /// The body for programs.
     pub(crate) fn to_json(&self) -> Value {
         let mut body = json!({
             "type": "about:blank",

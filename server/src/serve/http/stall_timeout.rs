@@ -17,14 +17,14 @@ const PART_LEN: usize = 64 << 10;
 /// How long a part may take.
 const PART_WAIT: Duration = Duration::from_secs(30);
 
-/// A stream that fails when what is written to it is not taken.
+/// A stream that fails when the other side does not read.
 #[derive(Debug)]
 pub(super) struct StallTimeout<S> {
     stream: S,
-    /// When the part that is waited for has to be gone.
+    /// When the current part must be written.
     end: Pin<Box<Sleep>>,
     is_waiting: bool,
-    /// Bytes of that part that were taken.
+    /// Bytes of that part that were written.
     accepted_len: usize,
 }
 
@@ -59,7 +59,7 @@ impl<S> StallTimeout<S> {
                     self.end.as_mut().reset(Instant::now() + PART_WAIT);
                 }
                 ready!(self.end.as_mut().poll(cx));
-                let why = "what is sent is not taken";
+                let why = "the client does not read the response";
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
             }
         }

@@ -1,4 +1,4 @@
-//! Care of a store: settings, figures, analysis, compaction, checks, copies, keys.
+//! Maintenance of a store: settings, statistics, analysis, compaction, checks, copies, keys.
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};

@@ -1,4 +1,4 @@
-//! Stored files, taken into a collection: `POST /collections/{name}/link`.
+//! Stored files, ingested into a collection: `POST /collections/{name}/link`.
 //!
 //! A file is told by the key of a document that is stored already. Its original is taken in again as a document of the
 //! collection, cut as files of that type are.
@@ -33,7 +33,7 @@ struct Link {
     name: String,
     /// The key of the stored document.
     file_id: String,
-    /// What it is, by the names of kinds of files; else told from its content.
+    /// What it is, by the names of kinds of files; else detected from its content.
     #[serde(rename = "type")]
     kind: Option<String>,
 }
@@ -69,7 +69,7 @@ pub(super) async fn link(
         let file_id = of.to_string();
         let mut outcome = match ingest_link(&auth, &collection, of, link).await {
             Ok(outcome) => outcome,
-            // One that is not there does not keep the others from being taken in.
+            // One that is not there does not keep the others from being sent in.
             Err(problem) if problem.is_request_error() => {
                 json!({ "status": "failed", "error": problem.detail() })
             }

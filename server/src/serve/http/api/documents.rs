@@ -134,7 +134,7 @@ fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How a file is taken in; the fields of a form, too.
+/// How a file is ingested; the fields of a form, too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IngestParams {
@@ -221,7 +221,7 @@ pub(super) async fn put(
     ingest_file(auth, file, read.permit, &sent.headers).await
 }
 
-/// Takes one file in, whose bytes have this room, and tells of it as its request wants to hear.
+/// Ingests one file, whose bytes hold this permit, and answers with events if the client accepts them.
 async fn ingest_file(
     auth: AuthenticatedRequest,
     file: File,
@@ -237,7 +237,7 @@ async fn ingest_file(
     }
 }
 
-/// Refuses what tells of a file that cannot be read.
+/// Turns the outcome of an unreadable file into a problem.
 fn require_readable(output: CallOutput) -> ApiResult<CallOutput> {
     let body = output.into_json();
     let outcome: Value = CallOutput::Json(body.clone()).into_value()?;
@@ -327,7 +327,7 @@ pub(super) async fn post(
         let read = read(sent.body).await?;
         let form = Form::parse(kind, read.bytes, &FIELDS)?;
         let response = ingest_many(auth, params.into_files(form)?).await;
-        // The room of all of them.
+        // The permit of all of them.
         drop(read.permit);
         return response;
     }
@@ -343,7 +343,7 @@ pub(super) async fn post(
     ingest_file(auth, file, read.permit, &sent.headers).await
 }
 
-/// Takes files in, one after the other; tells what became of each.
+/// Ingests files one after the other; returns the outcome of each.
 async fn ingest_many(auth: AuthenticatedRequest, files: Vec<File>) -> ApiResult<Response> {
     let mut outcomes = Vec::new();
     for (number, file) in files.into_iter().enumerate() {

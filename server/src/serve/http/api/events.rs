@@ -1,4 +1,4 @@
-//! Long calls: waited for, or told as server-sent events (`Accept: text/event-stream`), and files as they come.
+//! Long calls: awaited, or followed by server-sent events (`Accept: text/event-stream`), and files as they are read.
 //!
 //! Events are `progress` with `{"step","done","total"}`, and at the end `done` with what the call gives, or `fault` with
 //! the problem.
@@ -21,12 +21,12 @@ use crate::serve::http::access::AuthenticatedRequest;
 use crate::serve::http::{PendingCall, Problem};
 use crate::service::{CallOutput, StreamItem};
 
-/// How often a silent stream says that it is there.
+/// How often a silent stream sends a keep-alive.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Events and parts that wait for whoever reads them, at most.
+/// Events and parts that can wait to be read.
 const QUEUED_MAX: usize = 4;
 
-/// Whether events are asked for.
+/// Whether the client accepts events.
 pub(super) fn wants_events(headers: &HeaderMap) -> bool {
     let accepts = headers.get(ACCEPT).and_then(|kinds| kinds.to_str().ok());
     accepts.is_some_and(|kinds| kinds.contains("text/event-stream"))
@@ -46,7 +46,7 @@ pub(super) async fn run_long_call(
     }
 }
 
-/// What a call tells, as events. `last`: what is to be told of what it gives in the end.
+/// The progress and output of a call as events. `last`: turns its output into that of the last event.
 pub(super) fn event_stream(
     pending: PendingCall,
     last: fn(CallOutput) -> ApiResult<CallOutput>,
@@ -60,7 +60,7 @@ pub(super) fn event_stream(
             };
             let data = serde_json::to_string(&progress).unwrap_or_default();
             let event = Event::default().event("progress").data(data);
-            // Who hears no more wants no more: the call is cancelled as it goes.
+            // The client is gone: dropping the call cancels it.
             if send.send(Ok(event)).await.is_err() {
                 return;
             }
@@ -85,7 +85,7 @@ pub(super) async fn file_stream(
     kind: &str,
     name: &str,
 ) -> ApiResult<Response> {
-    // What is wrong is told before the head is.
+    // A fault is returned before the head of the response.
     let Some(first) = pending.next_item().await else {
         let (CallOutput::Empty | CallOutput::Number(_) | CallOutput::Json(_)) =
             pending.output().await?
@@ -107,7 +107,7 @@ pub(super) async fn file_stream(
             next = pending.next_item().await;
         }
         if let Err(fault) = pending.output().await {
-            // The connection ends before the file does, so that nobody takes a part of it for the whole.
+            // The connection ends early, so that the client does not take a part for the whole.
             let _ = send.send(Err(std::io::Error::other(fault.message))).await;
         }
     });
@@ -118,7 +118,7 @@ pub(super) async fn file_stream(
     ))
 }
 
-/// A body that is kept rather than shown, whatever it holds.
+/// A body that browsers save and do not show.
 fn attachment(body: Body, kind: &str, name: &str) -> Response {
     let name = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
     let response = Response::builder()

@@ -22,11 +22,11 @@ use crate::serve::http::body::JSON_LEN_MAX;
 use crate::serve::http::{HttpState, Problem};
 use crate::service::fault_of;
 
-/// How much more room a body takes once it is parsed.
+/// How much more memory a body takes once it is parsed.
 const PARSED_FACTOR: usize = 32;
 /// Bytes that are parsed or hashed at once, at most.
 const INLINE_LEN_MAX: usize = 64 << 10;
-/// Bytes of a hash that tell a state.
+/// Bytes of a hash in an entity tag.
 const ETAG_LEN: usize = 16;
 /// Bytes of an answer that gets a mark, at most.
 const ETAG_BODY_LEN_MAX: usize = 16 << 20;
@@ -131,7 +131,7 @@ impl RequestBody {
     }
 }
 
-/// The mark of a state: what is told of it, hashed.
+/// The entity tag of an answer: its hash.
 pub(super) fn etag(content: &[u8]) -> String {
     let hash = if content.len() > INLINE_LEN_MAX {
         // Long ones do not hold up those that the same thread serves.

@@ -153,7 +153,7 @@ pub(super) async fn export(
     file_stream(auth.begin(ExportGraph { format })?, kind, &name).await
 }
 
-/// How a graph is taken in.
+/// How a graph is imported.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Import {

@@ -1,4 +1,4 @@
-//! The API of programs: what the wire protocol's calls do, as resources with JSON. `/openapi.json` tells every route.
+//! The API of programs: what the wire protocol's calls do, as resources with JSON. `/openapi.json` describes every route.
 //!
 //! A handler reads what its path, query and body say, makes one call, and gives what that gave.
 //!
@@ -29,7 +29,7 @@ type ApiResult<T> = Result<T, Problem>;
 
 /// Its routes.
 pub(super) fn router() -> Router<HttpState> {
-    // What is looked at again and again has a mark of its state, so that it need not be sent twice.
+    // Reads have an entity tag, so that an unchanged answer is not sent twice.
     let looks = Router::new()
         .route("/v1/documents", get(documents::list).post(documents::post))
         .route(

@@ -129,9 +129,7 @@ pub(super) async fn ask(auth: AuthenticatedRequest, sent: RequestBody) -> ApiRes
 pub(super) async fn prompt(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<CallOutput> {
     let (request, record) = parse_body(sent.json(&auth).await?)?;
     if record {
-        return Err(Problem::invalid(
-            "record: a prompt makes no answer that could be kept",
-        ));
+        return Err(Problem::invalid("record: a prompt has no answer to record"));
     }
     let request = Box::new(request);
     Ok(auth.call(AskPrompt { request }).await?)

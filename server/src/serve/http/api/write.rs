@@ -53,7 +53,7 @@ struct Document {
     record: Map<String, Value>,
     /// The text that character positions refer to.
     text: String,
-    /// In pre-order: a parent stands before its children.
+    /// In pre-order: a parent comes before its children.
     chunks: Vec<Chunk>,
     #[serde(default)]
     concepts: Vec<Map<String, Value>>,
@@ -70,7 +70,7 @@ struct Chunk {
     vector: Option<Vec<f32>>,
 }
 
-/// Fields that are not told while they are empty.
+/// Fields that are omitted while they are empty.
 const OPTIONAL: &[&str] = &[
     "topics",
     "related_sections",

@@ -73,7 +73,7 @@ pub(super) fn ingest_hint() -> Markup {
     html! {
         section class="empty" {
             h2 { "There is nothing here yet" }
-            p { "Fill the store from a folder. While a server has it open, programs add files over its API; else, on the machine that it lies on:" }
+            p { "Fill the store from a folder. While a server has it open, programs add files over its API; else, on the machine of the store:" }
             pre { code { "loci ingest --db DIR ~/papers ~/notes" } }
             p { "PDF, Word, PowerPoint, EPUB, HTML, Markdown, LaTeX, source code, chats and plain text are read." }
         }

@@ -51,7 +51,7 @@ pub(super) fn router() -> Router<HttpState> {
     Router::new().route("/pages/{hash}/{name}", get(file))
 }
 
-/// Where a file lies.
+/// The path of a file.
 pub(super) fn path(name: &str) -> String {
     format!("/pages/{}/{name}", *HASH)
 }

@@ -1,4 +1,4 @@
-//! What all pages have in common: head, navigation, foot, and how a page says that something failed.
+//! What all pages have in common: head, navigation, foot, and pages of errors.
 
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::files;
 use super::principal::{self, Principal};
 
-/// Which part of the pages is looked at.
+/// The current part of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NavSection {
     /// The search.
@@ -19,7 +19,7 @@ pub(super) enum NavSection {
     Other,
 }
 
-/// What stands around a page.
+/// The frame of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'f> {
     title: &'f str,
@@ -28,7 +28,7 @@ pub(super) struct Layout<'f> {
 }
 
 impl<'f> Layout<'f> {
-    /// That of a page which a visitor looks at.
+    /// The frame of a page for this principal.
     pub(super) fn new(principal: &'f Principal, section: NavSection, title: &'f str) -> Layout<'f> {
         Layout {
             title,
@@ -98,7 +98,7 @@ impl<'f> Layout<'f> {
     }
 }
 
-/// A page that says what went wrong.
+/// A page with a fault.
 pub(super) fn error_page(principal: Option<&Principal>, fault: &Fault) -> Response {
     let status = principal::status(fault);
     let title = match status {
@@ -131,7 +131,7 @@ pub(super) fn notice(fault: &Fault) -> Markup {
     }
 }
 
-/// When to come again, where that is known.
+/// `Retry-After`, if the fault has a time.
 pub(super) fn retry_after(fault: &Fault) -> Option<[(header::HeaderName, String); 1]> {
     let after_ms = fault.retry_after_ms?;
     Some([(header::RETRY_AFTER, after_ms.div_ceil(1_000).to_string())])

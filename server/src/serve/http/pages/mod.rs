@@ -70,7 +70,7 @@ pub(super) fn router() -> Router<HttpState> {
 
 /// A path that leads nowhere, for a person.
 pub(super) fn not_found() -> Response {
-    let why = "there is no such page: a document's key stands in a path percent-encoded";
+    let why = "there is no such page: a document's key is percent-encoded in a path";
     add_page_headers(layout::error_page(None, &Fault::new(Code::NotFound, why)))
 }
 

@@ -20,7 +20,7 @@ use super::text_blocks::Style;
 use crate::service;
 use loci_views::documents::{ListedChunk, ShownDocument};
 
-/// Chunks to each side that a call tells at most.
+/// Chunks on each side that a call returns at most.
 pub(super) const CONTEXT_MAX: usize = 10;
 /// Estimated tokens of a part, about.
 const PART_TOKENS: u64 = 6_000;
@@ -35,7 +35,7 @@ pub(super) struct PagedDocument {
     pub(super) outline: ShownDocument,
     /// Its key, as links have it.
     pub(super) encoded_key: String,
-    /// The chunks whose texts are the document, one after another: places among its chunks.
+    /// The chunks whose texts are the document, one after another: indexes of its chunks.
     pub(super) spine: Vec<usize>,
     /// Which of these stand on a page together.
     pub(super) parts: Vec<Range<usize>>,
@@ -62,7 +62,7 @@ impl PagedDocument {
         })
     }
 
-    /// A chunk by its place.
+    /// A chunk by its index.
     pub(super) fn chunk(&self, index: usize) -> Option<&ListedChunk> {
         self.outline.chunks.get(index)
     }
@@ -87,7 +87,7 @@ impl PagedDocument {
             if let Ok(at) = self.spine.binary_search(&index) {
                 return at;
             }
-            // A parent stands before its children, so that this ends.
+            // A parent comes before its children, so that this ends.
             above = self
                 .chunk(index)
                 .and_then(|of| of.parent)
@@ -123,7 +123,7 @@ impl PagedDocument {
         Ok(texts)
     }
 
-    /// What is cited, where it is told in other words than the document's.
+    /// The cited text, if it is in other words than the document's.
     pub(super) async fn cited_text(
         &self,
         principal: &Principal,
@@ -269,7 +269,7 @@ impl PagedDocument {
 /// The text of a chunk as it is set.
 #[derive(Debug)]
 pub(super) struct ChunkText {
-    /// Its place among the document's chunks.
+    /// Its index among the document's chunks.
     pub(super) index: usize,
     pub(super) chars: Vec<char>,
     /// Where it begins among the document's characters, where those are known to be its own.
@@ -285,7 +285,7 @@ pub(super) struct ChunkStart<'s> {
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) number: u32,
-    /// The page, slide or time where it stands.
+    /// Its page, slide or time.
     pub(super) location: Option<String>,
     /// Pictures that are shown here.
     pub(super) images: Vec<&'s String>,

@@ -1,4 +1,4 @@
-//! Names in the path of a page, without their percent signs; one that is wrong is told as the caller reads it.
+//! Names in the path of a page, without their percent signs; an invalid one is shown as the caller wrote it.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;

@@ -115,7 +115,7 @@ fn stream_body(first: Vec<u8>, mut rest: PendingCall) -> Body {
     tokio::spawn(async move {
         let mut part = first;
         loop {
-            // A browser that is gone wants no more, and the call ends with `rest`.
+            // The browser is gone: dropping `rest` cancels the call.
             if send.send(Ok(part)).await.is_err() {
                 return;
             }

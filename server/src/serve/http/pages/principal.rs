@@ -1,4 +1,4 @@
-//! Who looks at a page: the key that a browser's cookie stands for.
+//! The principal of a page: the key behind a browser's cookie.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -13,7 +13,7 @@ use super::{fields, origin, sign_in};
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::serve::http::{HttpState, Problem};
 
-/// The cookie that has the token of whoever signed in.
+/// The cookie with the token of a session.
 pub(super) const COOKIE: &str = "loci_session";
 /// The same, where the browser speaks TLS.
 pub(super) const COOKIE_OF_HOST: &str = "__Host-loci_session";
@@ -22,7 +22,7 @@ pub(super) const COOKIE_OF_HOST: &str = "__Host-loci_session";
 #[derive(Clone, Debug)]
 pub(super) struct Principal {
     auth: AuthenticatedRequest,
-    /// Whether there is a key that could be given up.
+    /// Whether there is a key to sign out from.
     pub(super) has_key: bool,
 }
 
@@ -32,7 +32,7 @@ impl Principal {
         self.auth.caller.store.name()
     }
 
-    /// Whether other users' documents are not there for this visitor.
+    /// Whether the key is bound to a user.
     pub(super) fn is_bound(&self) -> bool {
         self.auth.caller.user.is_some()
     }
@@ -76,7 +76,7 @@ impl FromRequestParts<HttpState> for Principal {
                 has_key: asks_for_keys,
             }),
             Err(fault) if fault.code == Code::Unauthorized && asks_for_keys => {
-                // The key was taken back.
+                // The key was revoked.
                 token.iter().for_each(|token| http.sessions.end(token));
                 Err((sign_in::expired_cookie(parts), sign_in_first(parts)).into_response())
             }
@@ -125,7 +125,7 @@ fn sign_in_first(parts: &Parts) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
-/// What was asked for, as a path of this server.
+/// The requested path, as a path of this server.
 fn path(parts: &Parts) -> &str {
     let path = parts.uri.path_and_query();
     origin::local_path(path.map_or("/", |path| path.as_str()))

@@ -84,7 +84,7 @@ async fn note(
     page.unwrap_or_else(|fault| layout::error_page(Some(&principal), &fault))
 }
 
-/// Whether a person asks, by what the request takes.
+/// Whether a browser made the request, by the types that it accepts.
 pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     let mut accepts = headers
         .get_all(header::ACCEPT)
@@ -187,12 +187,12 @@ async fn render_page(
     Ok(Layout::new(principal, NavSection::Documents, book.title()).render(StatusCode::OK, &main))
 }
 
-/// A document that is open at some place.
+/// A document that is open at a position.
 #[derive(Clone, Copy, Debug)]
 struct ReaderPage<'o> {
     book: &'o PagedDocument,
     part: usize,
-    /// The chunk that is cited, by its place.
+    /// The cited chunk, by its index.
     cited: Option<usize>,
 }
 

@@ -21,13 +21,13 @@ use super::principal::{self, Principal};
 use crate::serve::http::HttpState;
 use crate::service::CallOutput;
 
-/// Passages that may be asked for.
+/// Passages that can be requested.
 const K_MAX: usize = 100;
 /// Characters that are shown of a passage, about.
 const SHOWN_CHARS: usize = 520;
 /// Characters before the first highlight, where a passage is not shown from its start.
 const BEFORE_CHARS: usize = 120;
-/// Highlights of a passage that are looked at, at most.
+/// Highlights of a passage that are used at most.
 const HIGHLIGHTS_MAX: usize = 500;
 /// Letters of a small word at most.
 const SMALL_CHARS: usize = 3;
@@ -153,7 +153,7 @@ impl SearchForm {
         }))
     }
 
-    /// Whether anything beside the question was said.
+    /// Whether any option differs from its default.
     fn has_options(&self) -> bool {
         let is_usual = |value: &str, usual: &str| value.is_empty() || value == usual;
         !(is_usual(&self.k, "10") && is_usual(&self.strategy, "auto") && self.filter.is_empty())
@@ -230,7 +230,7 @@ fn invalid(field: &str, wrong: Option<&str>) -> Option<&'static str> {
     (wrong == Some(field)).then_some("true")
 }
 
-/// What says why.
+/// The element that explains the error.
 fn about(field: &str, wrong: Option<&str>) -> Option<&'static str> {
     (wrong == Some(field)).then_some("wrong")
 }
@@ -248,7 +248,7 @@ fn strategy_label(strategy: Strategy) -> &'static str {
     }
 }
 
-/// The page before anything was asked.
+/// The page before a question.
 async fn home(principal: &Principal, form: &SearchForm) -> Response {
     let contents = match store_contents(principal).await {
         Ok(contents) => contents,

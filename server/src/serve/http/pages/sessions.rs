@@ -44,7 +44,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// A token for this key, which was looked at.
+    /// A token for this key, which was checked.
     ///
     /// # Errors
     /// When the system gives nothing random.

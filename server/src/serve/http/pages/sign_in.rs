@@ -1,6 +1,6 @@
 //! Signing in: a form for a key, and the cookie that stands for it.
 //!
-//! The form is the one request with a body that is read before a key was looked at: of a few kilobytes, which are the key.
+//! The form is the one request with a body that is read before a key was checked: of a few kilobytes, which are the key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ async fn sign_in(State(http): State<HttpState>, request: Request) -> Response {
     let fields = Fields::read(&String::from_utf8_lossy(&form.bytes));
     let (key, to) = (fields.get("key"), origin::local_path(fields.get("to")));
     let looked_at = match key {
-        "" => Err(Fault::new(Code::Invalid, "give the key that you were told")),
+        "" => Err(Fault::new(Code::Invalid, "give your access key")),
         key => http
             .caller(&mut parts, key)
             .await
