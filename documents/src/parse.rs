@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{chat, code, epub, html, image, jats, latex, markdown, pdf, subtitles, text};
-use loci_office::{docx, pptx};
+use loci_office::{parse_docx, parse_pptx};
 use loci_parsing::kind::Kind;
 use loci_parsing::limits::{Limits, ParseError};
 use loci_parsing::tree::ParsedDocument;
@@ -47,8 +47,8 @@ pub fn parse_within(
         Kind::Html => html::parse(bytes, limits)?,
         Kind::Pdf => pdf::parse(bytes, limits)?,
         Kind::Code(language) => code::parse(language, bytes, filename.map(file_name), limits)?,
-        Kind::Pptx => pptx::parse(bytes, limits)?,
-        Kind::Docx => docx::parse(bytes, limits)?,
+        Kind::Pptx => parse_pptx(bytes, limits)?,
+        Kind::Docx => parse_docx(bytes, limits)?,
         Kind::Epub => epub::parse(bytes, limits)?,
         Kind::Latex => latex::parse(bytes, limits)?,
         Kind::Jats => jats::parse(bytes, limits)?,

@@ -5,11 +5,14 @@
 //! office     what both share: the package of parts, properties, formulas, charts, diagrams
 //! ```
 //!
-//! Start reading at [`docx::parse`] or [`pptx::parse`].
+//! Start reading at [`parse_docx`] or [`parse_pptx`].
 
-pub mod docx;
+mod docx;
 mod office;
-pub mod pptx;
+mod pptx;
+
+pub use docx::parse as parse_docx;
+pub use pptx::parse as parse_pptx;
 
 #[cfg(test)]
 #[path = "../../parsing/src/packed.rs"]

@@ -32,7 +32,7 @@ mod run;
 mod style;
 mod table;
 
-/// Reads a file.
+/// Reads a Word document.
 ///
 /// # Errors
 /// See [`ParseError`].

@@ -30,7 +30,7 @@ mod place;
 mod slide;
 mod title;
 
-/// Reads a file.
+/// Reads PowerPoint slides.
 ///
 /// # Errors
 /// See [`ParseError`].

@@ -8,15 +8,15 @@
 //!    may have changed its encoding and not its words.
 //! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
 //!    U+FFFD replaces each.
-//! 4. The encoding that an HTML page or an XML file states ([`stated`]).
+//! 4. The encoding that an HTML page or an XML file states (`stated.rs`).
 //! 5. UTF-8 with as few broken sequences, also where fewer are whole, if some are such as no other text has.
 //! 6. Windows-1252 where all that is not ASCII is a few letters and signs: too little to tell encodings by.
 //! 7. The encoding that the bytes look like.
 //!
 //! 4 is trusted unless the outcome hardly looks like something that people write, 6 and 7 only where it does
-//! ([`plausible`]). Anything else is refused, and so is anything with a zero byte but UTF-16.
+//! (`plausible.rs`). Anything else is refused, and so is anything with a zero byte but UTF-16.
 //!
-//! Start reading at [`read`].
+//! Start reading at `read`.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
