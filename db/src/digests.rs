@@ -11,12 +11,12 @@ use std::ops::ControlFlow;
 
 use loci_graph::{CommunitiesReader, GraphSnapshot, communities};
 use loci_query::community::{CommunityDigest, quotes, resolve_digest};
-use loci_query::sentences::sentences;
 use loci_storage::metadata::digest_metadata;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{Rows, decode, encode, read};
 use loci_storage::segment::Section;
 use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, StoreError, Table};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 use crate::database::Inner;
 use crate::error::Error;
@@ -340,7 +340,8 @@ fn candidates(
         if is_placed && end - chars != row.text.chars().count() as u64 {
             continue;
         }
-        for (_, written) in sentences(&row.text) {
+        for range in sentences(&row.text, SentenceRule::Unicode) {
+            let written = &row.text[range];
             let start = chars;
             chars += written.chars().count() as u64;
             let text = written.trim();
