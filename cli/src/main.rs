@@ -8,6 +8,7 @@
 // What is printed goes through `output`, which lets nothing control the terminal.
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
+mod advice;
 mod args;
 mod commands;
 mod limits;
@@ -66,7 +67,10 @@ fn carry_out() -> ExitCode {
         Ok(CommandStatus::Well) => ExitCode::SUCCESS,
         Ok(CommandStatus::Wrong) => ExitCode::from(1),
         Err(error) => {
-            note!("loci: {}", output::message(&error));
+            match advice::for_error(&error) {
+                Some(advice) => note!("loci: {}: {advice}", output::message(&error)),
+                None => note!("loci: {}", output::message(&error)),
+            }
             let wrong_call = error.chain().any(|cause| cause.is::<UsageError>());
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::outline::ParentSpan;
 use super::slides::{cosine, split_run, token_count, word_counts};
 use super::units::{Unit, UnitKind};
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// Cosine of the words of two exchanges from which on they are about the same.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::outline::ParentSpan;
 use super::units::{Unit, UnitKind};
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
 /// Cosine of the words of two titles above which their slides are about one thing.

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use super::slides::{cosine, word_counts};
 use super::units::{Unit, UnitKind};
-use crate::{prose, tokens};
+use crate::text::prose;
+use crate::tokens;
 use loci_documents::ParsedDocument;
 
 /// Sizes of statements, in tokens.

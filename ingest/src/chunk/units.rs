@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use locidb::storage::records::ContentType;
 
-use crate::{sentences, tokens};
+use crate::tokens;
 use loci_documents::{Block, BlockKind, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 /// How large units may be, in tokens.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +109,7 @@ pub(crate) fn units(parsed: &ParsedDocument, limits: UnitLimits) -> Vec<Unit> {
                 );
             }
             _ => {
-                for span in sentences::spans(&parsed.text[range.clone()]) {
+                for span in sentences(&parsed.text[range.clone()], SentenceRule::Reader) {
                     let span = range.start + span.start..range.start + span.end;
                     push(parsed, block, span, UnitKind::Sentence, limits, &mut units);
                 }

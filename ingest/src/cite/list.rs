@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::entry::{label, year};
 use crate::chunk::numbering;
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// What the list is called.

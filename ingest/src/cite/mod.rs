@@ -19,9 +19,9 @@ use locidb::storage::records::{Intent, Level};
 use locidb::{NewChunk, NewCitation, NewReference};
 
 use crate::chunk::positions::Positions;
-use crate::prose;
-use crate::sentences;
+use crate::text::prose;
 use loci_documents::{InTextCitation, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 /// Characters of a sentence around a citation that are kept.
 const CONTEXT_CHARS_MAX: usize = 600;
@@ -189,7 +189,7 @@ impl<'p> SentenceLocator<'p> {
         self.block = block.filter(|block| block.contains(&at)).unwrap_or(at..at);
         let text = &self.parsed.text[self.block.clone()];
         let start = self.block.start;
-        let spans = sentences::spans(text).into_iter();
+        let spans = sentences(text, SentenceRule::Reader).into_iter();
         self.spans = spans
             .map(|span| start + span.start..start + span.end)
             .collect();

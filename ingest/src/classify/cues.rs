@@ -183,7 +183,7 @@ fn introduces_name(sentence: &Sentence) -> bool {
         }
         let named = rest.next();
         if named.is_some_and(|w| {
-            w.len() > 1 && !crate::lexicon::is_stop(w) || matches!(w, "a" | "an" | "the")
+            w.len() > 1 && !crate::text::lexicon::is_stop(w) || matches!(w, "a" | "an" | "the")
         }) {
             return true;
         }
@@ -231,7 +231,7 @@ fn heading_repetition(passage: &Passage) -> f32 {
     let heading = passage.heading.split(|c: char| !c.is_alphanumeric());
     let heading_words: Vec<&str> = heading
         .filter(|w| {
-            w.len() > 2 && w.starts_with(char::is_alphabetic) && !crate::lexicon::is_stop(w)
+            w.len() > 2 && w.starts_with(char::is_alphabetic) && !crate::text::lexicon::is_stop(w)
         })
         .collect();
     let repeated = heading_words

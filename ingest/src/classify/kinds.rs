@@ -5,7 +5,7 @@
 
 use locidb::storage::records::{PropositionType, SectionType, SentenceType};
 
-use crate::prose;
+use crate::text::prose;
 
 /// Whether `sentence`, in lower case, has any of these phrases as words.
 fn has_phrase(sentence: &str, phrases: &[&str]) -> bool {
@@ -261,7 +261,7 @@ fn is_definition(lower: &str) -> bool {
 }
 
 /// What a sentence does in an argument. `heading`: of the section that it stands in.
-pub fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
+pub(crate) fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
     let lower = sentence.to_lowercase();
     if !declares(sentence) {
         return SentenceType::Other;
@@ -322,7 +322,7 @@ fn has_citation(lower: &str) -> bool {
 }
 
 /// What a statement of some sentences states.
-pub fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
+pub(crate) fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
     let lower = statement.to_lowercase();
     let steps = IMPERATIVES.contains(&first_word(&lower));
     let start: String = lower.chars().take(80).collect();
@@ -339,7 +339,7 @@ pub fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
 }
 
 /// Whether what a statement says can be checked: it declares something of a name, a number or a date.
-pub fn is_verifiable(statement: &str) -> bool {
+pub(crate) fn is_verifiable(statement: &str) -> bool {
     let words = prose::words(statement);
     let number = statement.contains(|c: char| c.is_ascii_digit());
     let named = words
@@ -362,7 +362,7 @@ pub fn is_verifiable(statement: &str) -> bool {
 }
 
 /// How sure it is that a statement stands on its own: whole sentences, nothing left that points elsewhere.
-pub fn confidence(statement: &str) -> f32 {
+pub(crate) fn confidence(statement: &str) -> f32 {
     let lower = statement.to_lowercase();
     let points =
         ["it", "they", "this", "these", "he", "she", "that", "those"].contains(&first_word(&lower));
@@ -387,21 +387,21 @@ pub fn confidence(statement: &str) -> f32 {
 
 /// How a section is made up, as far as it tells what it is for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SectionComposition {
+pub(crate) struct SectionComposition {
     /// Sentences of prose.
-    pub sentences: usize,
+    pub(crate) sentences: usize,
     /// Those that tell the reader to do something.
-    pub imperatives: usize,
+    pub(crate) imperatives: usize,
     /// Tokens of tables and code, and of everything.
-    pub tabular_tokens: u32,
+    pub(crate) tabular_tokens: u32,
     /// Likewise.
-    pub code_tokens: u32,
+    pub(crate) code_tokens: u32,
     /// Likewise.
-    pub tokens: u32,
+    pub(crate) tokens: u32,
 }
 
 /// Whether a sentence tells its reader to do something.
-pub fn is_imperative(sentence: &str) -> bool {
+pub(crate) fn is_imperative(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     IMPERATIVES.contains(&first_word(&lower))
         || has_phrase(
@@ -411,7 +411,7 @@ pub fn is_imperative(sentence: &str) -> bool {
 }
 
 /// What a section does for its reader.
-pub fn section_type(heading: Option<&str>, makeup: SectionComposition) -> SectionType {
+pub(crate) fn section_type(heading: Option<&str>, makeup: SectionComposition) -> SectionType {
     let under = heading.map(str::to_lowercase).unwrap_or_default();
     let share = |part: u32| part * 2 > makeup.tokens;
     match () {

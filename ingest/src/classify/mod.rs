@@ -5,6 +5,7 @@
 //! `chunk_type_weights` makes the weights from labelled passages.
 
 pub mod cues;
+pub(crate) mod kinds;
 mod passage;
 mod phrases;
 mod tasks;

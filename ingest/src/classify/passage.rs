@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use loci_documents::{Block, BlockKind, Kind, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 use super::phrases::{PhraseList, PhraseListSet};
-use crate::{prose, sentences, tokens};
+use crate::text::prose;
+use crate::tokens;
 
 /// A run of a document, read for what it is for.
 #[derive(Clone, Debug, Default)]
@@ -181,7 +183,7 @@ impl Passage {
         if kind.is_code() {
             return;
         }
-        let spans = sentences::spans(text).into_iter();
+        let spans = sentences(text, SentenceRule::Reader).into_iter();
         let visible = spans.map(|span| prose::visible(&text[span], kind));
         let visible = visible.filter(|sentence| !sentence.is_empty());
         self.sentences.extend(visible.map(Sentence::new));

@@ -1,7 +1,7 @@
 //! What a document asks of its reader and promises: how hard it is to read, what should be known first, what is learned.
 
 use crate::chunk::numbering;
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
 /// Words that a text must have for its difficulty to be told.
@@ -15,7 +15,7 @@ const ENTRY_CHARS_MAX: usize = 200;
 
 /// `introductory`, `intermediate` or `advanced`: Flesch's reading ease (Flesch, "A new readability yardstick", 1948), and
 /// how many words are long. Of texts in Latin script with enough words.
-pub fn difficulty(sentences: &[String]) -> Option<&'static str> {
+pub(super) fn difficulty(sentences: &[String]) -> Option<&'static str> {
     let (mut words, mut syllables, mut long, mut count) = (0, 0, 0, 0);
     for sentence in sentences {
         let before = words;
@@ -89,12 +89,12 @@ const PREREQUISITES: &[&str] = &[
 ];
 
 /// What a reader learns: the list under a heading that says so, or after a sentence that does.
-pub fn learning_outcomes(parsed: &ParsedDocument) -> Vec<String> {
+pub(super) fn learning_outcomes(parsed: &ParsedDocument) -> Vec<String> {
     list_under_heading(parsed, OUTCOMES)
 }
 
 /// What a reader should know first, likewise.
-pub fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
+pub(super) fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
     list_under_heading(parsed, PREREQUISITES)
 }
 

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use super::name::{core, is_name};
 use super::reading::WordUsage;
-use crate::lexicon;
-use crate::prose::Word;
+use crate::text::lexicon;
+use crate::text::prose::Word;
 
 /// A statement about a name, as runs of the sentence's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
 /// little and `kind of` left out.
 fn genus(words: &[Word<'_>], mut start: usize, usage: &WordUsage) -> Option<Range<usize>> {
     let is_kind = |i: usize| {
-        let word = words.get(i).map(|w| w.folded.clone()).unwrap_or_default();
+        let word = words.get(i).map(|w| w.singular.clone()).unwrap_or_default();
         matches!(
             word.as_str(),
             "kind" | "type" | "form" | "sort" | "class" | "variant" | "example" | "instance"
@@ -279,7 +279,7 @@ fn also_called(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose::words;
+    use crate::text::prose::words;
 
     /// Subject, genus and rank.
     type Shown<'a> = (&'a str, &'a str, u8);

@@ -7,9 +7,9 @@ use super::name::{self, core, is_name, key};
 use super::proper;
 use super::reading::{Line, WordUsage};
 use crate::chunk::numbering;
-use crate::lexicon;
-use crate::prose::{self, Word};
-use crate::terms;
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
+use crate::text::terms;
 
 /// What speaks for a name.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use crate::chunk::marks::Marks;
 use crate::chunk::numbering;
 use crate::chunk::positions::Positions;
 use crate::chunk::units::{Unit, UnitKind, UnitLimits, units};
-use crate::lexicon;
-use crate::prose::{self, Word};
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
 use loci_documents::{BlockKind, MarkKind, ParsedDocument};
 
 /// A sentence or heading.
@@ -253,7 +253,7 @@ impl WordUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose;
+    use crate::text::prose;
 
     #[test]
     fn a_word_behind_may_is_a_verb_and_behind_the_month_none() {

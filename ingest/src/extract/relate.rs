@@ -12,9 +12,9 @@ use locidb::NewRelation;
 use super::reading::Line;
 use super::select::SelectedConcept;
 use super::{ExtractSettings, best_per_leaf};
-use crate::lexicon;
-use crate::prose::Word;
-use crate::terms::truncate;
+use crate::text::lexicon;
+use crate::text::prose::Word;
+use crate::text::terms::truncate;
 
 const DESCRIPTION_CHARS_MAX: usize = 240;
 /// What one shared sentence is worth, and the most that sharing is worth.

@@ -6,8 +6,8 @@ use super::gather::{Candidate, Candidates};
 use super::occur::{NameFinder, Occurrence, RequiredForm, SurfaceForms, required_form};
 use super::reading::{Line, WordUsage};
 use super::{ExtractSettings, best_per_leaf};
-use crate::lexicon;
-use crate::prose::{self, Word};
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
 
 /// A concept with its places.
 #[derive(Clone, Debug)]

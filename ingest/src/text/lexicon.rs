@@ -13,7 +13,7 @@ pub(crate) fn is_stop(word: &str) -> bool {
     STOP.contains(word) || word.contains("n't") || word.contains("n’t")
 }
 
-/// Whether a folded noun or adjective is too general to name a concept by itself.
+/// Whether a lower-case singular noun or adjective is too general to name a concept by itself.
 pub(crate) fn is_general(word: &str) -> bool {
     GENERAL.contains(word)
 }
@@ -23,7 +23,7 @@ pub(crate) fn is_weak(word: &str) -> bool {
     WEAK.contains(word)
 }
 
-/// Whether a folded noun names nothing even behind an adjective (`way`, `reason`).
+/// Whether a lower-case singular noun names nothing even behind an adjective (`way`, `reason`).
 pub(crate) fn is_vague(word: &str) -> bool {
     VAGUE.contains(word)
 }
@@ -195,7 +195,7 @@ pub(crate) fn is_month(word: &str) -> bool {
     )
 }
 
-/// Whether a folded noun heads the name of an institution or a reference work, which may be of one
+/// Whether a lower-case singular noun heads the name of an institution or a reference work, which may be of one
 /// thing and another.
 pub(crate) fn is_institution(word: &str) -> bool {
     matches!(
@@ -233,7 +233,7 @@ pub(crate) fn is_institution(word: &str) -> bool {
     )
 }
 
-/// Whether a folded noun counts the parts of a text: `Theorem 3`.
+/// Whether a lower-case singular noun counts the parts of a text: `Theorem 3`.
 pub(crate) fn is_numbered(word: &str) -> bool {
     matches!(
         word,

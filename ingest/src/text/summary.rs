@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::terms::is_self_contained;
-use crate::{prose, tokens};
+use super::prose;
+use super::terms::is_self_contained;
+use crate::tokens;
 
 /// What a word counts that is told already.
 const REPEATED_WORD_WEIGHT: f32 = 0.3;
@@ -19,7 +20,7 @@ const POSITION_HALF_SENTENCES: f32 = 12.0;
 /// `tokens_max`. Sentences that cannot stand alone are chosen only where there are no others.
 ///
 /// Linear in the text, times the sentences that are chosen.
-pub fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<usize> {
+pub(crate) fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<usize> {
     let words: Vec<Vec<String>> = sentences
         .iter()
         .map(|of| prose::content_words(of))

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::lexicon;
-use crate::prose::{self, Word};
+use super::lexicon;
+use super::prose::{self, Word};
 use loci_documents::MarkKind;
 
 /// Passages of more tokens than this get keywords and a summary.
-pub const DESCRIBED_TOKENS_MIN: u32 = 256;
+pub(crate) const DESCRIBED_TOKENS_MIN: u32 = 256;
 /// The most key terms that a passage lists.
-pub const KEY_TERMS_MAX: usize = 16;
+pub(crate) const KEY_TERMS_MAX: usize = 16;
 const EQUATIONS_MAX: usize = 16;
 const FIGURES_MAX: usize = 16;
 const KEYWORDS_MAX: usize = 5;
@@ -20,41 +20,41 @@ const SUMMARY_CHARS_MAX: usize = 240;
 
 /// A passage as a reader sees it.
 #[derive(Clone, Debug, Default)]
-pub struct PassageText {
+pub(crate) struct PassageText {
     /// Its sentences of prose, without markup.
-    pub sentences: Vec<String>,
+    pub(crate) sentences: Vec<String>,
     /// Emphasised runs, without markup.
-    pub marked: Vec<String>,
+    pub(crate) marked: Vec<String>,
     /// Displayed equations, as written.
-    pub displayed: Vec<String>,
+    pub(crate) displayed: Vec<String>,
     /// Whether it contains a caption.
-    pub has_figure: bool,
+    pub(crate) has_figure: bool,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassageTerms {
+pub(crate) struct PassageTerms {
     /// Emphasised, quoted and capitalised phrases, in that order, each once.
-    pub key_terms: Vec<String>,
+    pub(crate) key_terms: Vec<String>,
     /// Equations as written.
-    pub equations: Vec<String>,
+    pub(crate) equations: Vec<String>,
     /// `Figure 3.1`, as written.
-    pub figure_refs: Vec<String>,
+    pub(crate) figure_refs: Vec<String>,
     /// Whether it shows or mentions a diagram.
-    pub has_diagrams: bool,
+    pub(crate) has_diagrams: bool,
     /// Three to five telling words or phrases, best first.
-    pub keywords: Vec<String>,
+    pub(crate) keywords: Vec<String>,
     /// Its most central sentence.
-    pub summary: Option<String>,
+    pub(crate) summary: Option<String>,
 }
 
 /// Whether a mark makes its text a key term: emphasis does, a link does not.
-pub fn is_key_term_mark(kind: MarkKind) -> bool {
+pub(crate) fn is_key_term_mark(kind: MarkKind) -> bool {
     matches!(kind, MarkKind::Emphasis | MarkKind::Strong | MarkKind::Code)
 }
 
 /// Reads the terms of a passage of `token_count` tokens. Linear in its text.
-pub fn terms(passage: &PassageText, token_count: u32) -> PassageTerms {
+pub(crate) fn terms(passage: &PassageText, token_count: u32) -> PassageTerms {
     let figure_refs = figure_refs(&passage.sentences);
     let mentions = |word: &str| {
         passage
@@ -321,7 +321,7 @@ impl TermWeights {
                 .enumerate()
                 .filter(|(_, word)| is_content(word))
             {
-                *weights.counts.entry(word.folded.clone()).or_default() += 1;
+                *weights.counts.entry(word.singular.clone()).or_default() += 1;
                 let surface = if word.is_acronym() {
                     word.surface.to_owned()
                 } else {
@@ -329,7 +329,7 @@ impl TermWeights {
                 };
                 *weights
                     .surfaces
-                    .entry(word.folded.clone())
+                    .entry(word.singular.clone())
                     .or_default()
                     .entry(surface)
                     .or_default() += 1;
@@ -339,7 +339,7 @@ impl TermWeights {
                 {
                     *weights
                         .pairs
-                        .entry((word.folded.clone(), next.folded.clone()))
+                        .entry((word.singular.clone(), next.singular.clone()))
                         .or_default() += 1;
                 }
             }
@@ -347,14 +347,14 @@ impl TermWeights {
         weights
     }
 
-    fn surface(&self, folded: &str) -> String {
-        let forms = self.surfaces.get(folded).into_iter().flatten();
+    fn surface(&self, singular: &str) -> String {
+        let forms = self.surfaces.get(singular).into_iter().flatten();
         let best = forms.max_by(|a, b| {
             a.1.cmp(b.1)
                 .then(b.0.len().cmp(&a.0.len()))
                 .then(b.0.cmp(a.0))
         });
-        best.map_or_else(|| folded.to_owned(), |(surface, _)| surface.clone())
+        best.map_or_else(|| singular.to_owned(), |(surface, _)| surface.clone())
     }
 
     fn keywords(&self) -> Vec<String> {
@@ -397,7 +397,7 @@ impl TermWeights {
             }
             let total: f32 = content
                 .iter()
-                .map(|w| (1.0 + self.counts[&w.folded] as f32).ln())
+                .map(|w| (1.0 + self.counts[&w.singular] as f32).ln())
                 .sum();
             let early = 1.0 + 0.5 / (1.0 + i as f32);
             let score = total / (content.len() as f32).sqrt() * early;
@@ -479,10 +479,12 @@ pub(crate) fn truncate(text: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use loci_types::text::sentences::{SentenceRule, sentences};
+
     use super::*;
 
     fn terms_of(text: &str) -> PassageTerms {
-        let spans = crate::sentences::spans(text);
+        let spans = sentences(text, SentenceRule::Reader);
         let sentences = spans
             .into_iter()
             .map(|span| text[span].to_owned())

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use loci_ingest::chunk::Chunking;
 use loci_ingest::documents::Kind;
-use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status};
+use loci_ingest::pipeline::{self, FileError, IngestOptions, Outcome, Reporter, Status};
 use loci_protocol::call::File;
 use loci_protocol::fault::{Code, Fault};
 use locidb::Progress;
@@ -40,7 +40,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
     let summary = pipeline::ingest(&database, &paths, &options, &*parser, &reporter);
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
-        (Ok(_), Some(outcome)) => outcome_json(&Outcome {
+        (Ok(_), Some(outcome)) => outcome_json(Outcome {
             // Where the server kept it for a moment is nobody's business.
             path: paths[0]
                 .file_name()
@@ -61,8 +61,12 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
 }
 
 /// The line of a file.
-fn outcome_json(outcome: &Outcome) -> Result<CallOutput, Fault> {
-    let json = serde_json::to_string(outcome).map_err(|error| faults::internal(&error))?;
+fn outcome_json(mut outcome: Outcome) -> Result<CallOutput, Fault> {
+    if let Some(error @ FileError::UnknownKind) = &outcome.error {
+        let advice = "give its kind, or save it as one of the kinds that are read";
+        outcome.error = Some(FileError::Other(format!("{error}: {advice}")));
+    }
+    let json = serde_json::to_string(&outcome).map_err(|error| faults::internal(&error))?;
     Ok(match outcome.status {
         Status::Failed => CallOutput::UnreadableFile(json),
         _ => CallOutput::Json(json),
