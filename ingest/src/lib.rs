@@ -16,6 +16,7 @@
 //!
 //! Start reading at [`pipeline::ingest`], for one file at [`document::build`].
 
+mod build_error;
 pub mod captions;
 pub mod chunk;
 pub mod cite;
@@ -28,6 +29,7 @@ pub mod process;
 pub mod runner;
 mod text;
 
+pub use build_error::BuildError;
 pub use exchange::import;
 pub use loci_documents as documents;
 pub use locidb::query::tokens;

@@ -142,7 +142,7 @@ impl Captioner for CaptionCommand {
     }
 }
 
-/// The last line of what a program said of its failure, after a colon.
+/// The last line of a program's error output, after a colon.
 fn last_line(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
     let lines = errors.lines().map(|line| one_line(line, REASON_BYTES_MAX));

@@ -3,10 +3,10 @@
 //! Always true of what [`chunk`] returns:
 //!
 //! - it is a function of the file and the settings alone;
-//! - parents stand before their children, and a subtree is a run;
+//! - parents precede their children, and a subtree is a run;
 //! - `text` is exactly the document's text at `location.chars`, but for a summary, and for a proposition whose opening
 //!   pronoun was resolved;
-//! - a passage (level `Paragraph`) lies inside its parent's text, and together passages cover every character that is not
+//! - a passage (level `Paragraph`) is inside its parent's text, and together passages cover every character that is not
 //!   white space; in the three-level mode sections do;
 //! - no section has more than [`ChunkSettings::parent_tokens`] tokens and no passage more than
 //!   [`ChunkSettings::hard_tokens`] (a few tokens more only where one word had to be cut).

@@ -11,7 +11,7 @@ const CHECKPOINT_BYTES: usize = 1024;
 /// Counts characters and lines before any byte of a text in constant time.
 pub(crate) struct Positions<'a> {
     text: &'a str,
-    /// Characters and line breaks before every mark; marks stand on character boundaries.
+    /// Characters and line breaks before every mark; marks are at character boundaries.
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Positions<'a> {
         mark.chars + self.text[mark.at..at].chars().count() as u64
     }
 
-    /// The line, from 1, that byte `at` stands on.
+    /// The line, from 1, that byte `at` is on.
     pub(crate) fn line(&self, at: usize) -> u32 {
         let mark = self.checkpoint_before(at);
         let breaks = self.text.as_bytes()[mark.at..at]

@@ -216,7 +216,7 @@ fn in_text(text: &str, works: &ReferenceIndex, is_markdown: bool) -> Vec<InTextC
                 range: next..end + 1,
                 references: group,
             }],
-            // `Knuth (1997)`: the names stand before the bracket.
+            // `Knuth (1997)`: the names are before the bracket.
             () => match narrative(&text[lead..next], inside, works) {
                 Some((back, references)) => vec![InTextCitation {
                     range: next - back..end + 1,
@@ -323,7 +323,7 @@ fn names_and_years(part: &str, works: &ReferenceIndex) -> Vec<u32> {
     places
 }
 
-/// Years with their letters, and where they stand. `1981a,b` is two.
+/// Years with their letters, and where they are. `1981a,b` is two.
 fn years(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let words = text.split_inclusive([' ', ',', ';', '\u{a0}']);

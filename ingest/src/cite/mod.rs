@@ -1,7 +1,7 @@
 //! What a paper cites: its list of references read, and the places in its text that cite them.
 //!
-//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what stands under a heading such as
-//! *References*, and citations are told by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
+//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what is under a heading such as
+//! *References*, and citations are recognised by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
 //! Liang et al., 2018)`, `Knuth (1997)`), or by the mark of a footnote that is a reference. What fits no entry of the list is
 //! no citation: a number in brackets is only one where the list is numbered.
 //!
@@ -161,7 +161,7 @@ impl<'p> SentenceLocator<'p> {
         }
     }
 
-    /// The sentence that a range stands in; of a long one what is near.
+    /// The sentence that contains a range; of a long one what is near.
     fn sentence_at(&mut self, range: &Range<usize>) -> Range<usize> {
         if !self.block.contains(&range.start) {
             self.load_block(range.start);

@@ -12,7 +12,7 @@ use crate::tokens;
 /// A run of a document, read for what it is for.
 #[derive(Clone, Debug, Default)]
 pub struct Passage {
-    /// The heading that it stands under, in lower case; empty where there is none.
+    /// The heading that it is under, in lower case; empty where there is none.
     pub(super) heading: String,
     /// Its sentences of prose.
     pub(super) sentences: Vec<Sentence>,
@@ -20,11 +20,11 @@ pub struct Passage {
     pub(super) is_headed: bool,
     /// Tokens of all its blocks.
     pub(super) tokens: TokenCounts,
-    /// Whether code stands right before it.
+    /// Whether code is right before it.
     pub(super) follows_code: bool,
 }
 
-/// Tokens by what they stand in.
+/// Tokens by what contains them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TokenCounts {
     pub(super) all: u32,

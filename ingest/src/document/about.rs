@@ -4,7 +4,7 @@ use crate::chunk::numbering;
 use crate::text::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
-/// Words that a text must have for its difficulty to be told.
+/// Words that a text must have for its difficulty to be estimated.
 const WORDS_MIN: usize = 100;
 /// Words that are looked at.
 const WORDS_MAX: usize = 20_000;
@@ -67,25 +67,16 @@ fn syllables_of(word: &str) -> usize {
     (runs - usize::from(silent)).max(1)
 }
 
+#[rustfmt::skip]
 const OUTCOMES: &[&str] = &[
-    "learning outcomes",
-    "learning objectives",
-    "objectives",
-    "what you will learn",
-    "what you'll learn",
-    "you will learn",
-    "in this chapter you will learn",
-    "goals",
+    "learning outcomes", "learning objectives", "objectives", "what you will learn",
+    "what you'll learn", "you will learn", "in this chapter you will learn", "goals",
     "learning goals",
 ];
+#[rustfmt::skip]
 const PREREQUISITES: &[&str] = &[
-    "prerequisites",
-    "prerequisite",
-    "requirements",
-    "before you begin",
-    "before you start",
-    "what you should know",
-    "prior knowledge",
+    "prerequisites", "prerequisite", "requirements", "before you begin", "before you start",
+    "what you should know", "prior knowledge",
 ];
 
 /// What a reader learns: the list under a heading that says so, or after a sentence that does.
@@ -126,7 +117,7 @@ fn list_under_heading(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
     let rest = first + 1..parsed.blocks.len();
     let is_lead = |at: &usize| parsed.blocks[*at].kind == BlockKind::Paragraph;
     let is_item = |at: &usize| parsed.blocks[*at].kind == BlockKind::ListItem;
-    // One paragraph may stand before the list.
+    // One paragraph may be before the list.
     let lead = rest.clone().next().filter(is_lead).map_or(0, |_| 1);
     let items = rest.skip(lead).take_while(is_item).take(ENTRIES_MAX);
     items

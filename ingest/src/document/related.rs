@@ -1,7 +1,7 @@
 //! Which sections of a document have to do with each other: those that a text names (*see Section 3.2*), and those whose
 //! words are most alike.
 //!
-//! Likeness is the cosine of tf-idf weights over the sections of the one document, so it knows nothing but the file.
+//! Similarity is the cosine of tf-idf weights over the sections of the one document, so it knows nothing but the file.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -20,7 +20,7 @@ pub(super) const ROW_LEN: usize = 256;
 /// have `:LABEL`; relationships have `:START_ID`, `:END_ID` and may have `:TYPE`. Files of `apoc.export.csv.all`:
 /// both in one file, with columns `_id`, `_labels`, `_start`, `_end`, `_type`. A node is called by its property
 /// `name`, `title` or `label`, else by its id; `description`, `definition` or `summary` describes it, `synonyms` or
-/// `aliases` (parted by `;`) are other names; other properties are told in its text. A relationship may have `weight`
+/// `aliases` (parted by `;`) are other names; other properties are in its text. A relationship may have `weight`
 /// and `description`.
 #[derive(Debug, Default)]
 pub struct Neo4jImport {

@@ -81,7 +81,7 @@ impl Neo4jImport {
         Ok(documents.collect())
     }
 
-    /// Bytes that the documents take, about: what is told of a node is in them as text twice, and a name wherever it is
+    /// Bytes that the documents take, about: what is stated of a node is in them as text twice, and a name wherever it is
     /// related.
     fn documents_bytes(&self, outgoing: &[Vec<(&RelationshipRow, usize)>]) -> usize {
         let relations = outgoing
@@ -97,7 +97,7 @@ impl Neo4jImport {
         relations.fold(2 * self.rows_bytes, usize::saturating_add)
     }
 
-    /// What is told of a node.
+    /// The text of a node.
     fn node_text(&self, node: &NodeRow, outgoing: &[(&RelationshipRow, usize)]) -> String {
         let mut text = node.name.clone();
         if !node.label.is_empty() {

@@ -63,30 +63,11 @@ pub(crate) fn extract(
 }
 
 /// Methods that every type has and that say nothing of one.
+#[rustfmt::skip]
 const TRIVIAL: &[&str] = &[
-    "fmt",
-    "clone",
-    "drop",
-    "default",
-    "from",
-    "into",
-    "eq",
-    "ne",
-    "cmp",
-    "hash",
-    "deref",
-    "deref_mut",
-    "as_ref",
-    "as_mut",
-    "next",
-    "index",
-    "new",
-    "__init__",
-    "__repr__",
-    "__str__",
-    "__eq__",
-    "__hash__",
-    "__len__",
+    "fmt", "clone", "drop", "default", "from", "into", "eq", "ne", "cmp", "hash", "deref",
+    "deref_mut", "as_ref", "as_mut", "next", "index", "new", "__init__", "__repr__", "__str__",
+    "__eq__", "__hash__", "__len__",
 ];
 
 /// Kinds of definitions that are worth a concept.

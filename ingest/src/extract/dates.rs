@@ -167,7 +167,7 @@ fn date_len(text: &str, words: &[Word<'_>], at: usize) -> usize {
     years(text, words, at)
 }
 
-/// What stands between a word and the one before it.
+/// What is between a word and the one before it.
 fn between<'a>(text: &'a str, words: &[Word<'_>], i: usize) -> &'a str {
     &text[words[i - 1].end()..words[i].start]
 }
@@ -206,7 +206,7 @@ fn is_later(from: &str, to: &str) -> bool {
     }
 }
 
-/// Whether what stands before a number lets it be a year.
+/// Whether what is before a number lets it be a year.
 fn is_year_in_context(text: &str, words: &[Word<'_>], at: usize) -> bool {
     let before = text[..words[at].start].trim_end_matches(' ');
     let after = &text[words[at].end()..];
@@ -270,19 +270,12 @@ fn is_cited(text: &str, words: &[Word<'_>], at: usize) -> bool {
     named || previous.surface == "al"
 }
 
+#[rustfmt::skip]
 fn is_part_of_year(word: &str) -> bool {
     matches!(
         word,
-        "spring"
-            | "summer"
-            | "autumn"
-            | "fall"
-            | "winter"
-            | "end"
-            | "beginning"
-            | "start"
-            | "election"
-            | "elections"
+        "spring" | "summer" | "autumn" | "fall" | "winter" | "end" | "beginning" | "start"
+        | "election" | "elections"
     )
 }
 

@@ -66,7 +66,7 @@ const DESCRIPTION_CHARS_MAX: usize = 320;
 ///
 /// `chunks`: what [`chunk`](crate::chunk::chunk) made of `parsed`. Mentions and evidence are places
 /// in that list. A weight is the number of sentences that state a relation; where two concepts only
-/// stand together, half the number of sentences, three at most.
+/// are together, half the number of sentences, three at most.
 ///
 /// # Cost
 /// A few passes over the text.
@@ -115,7 +115,7 @@ fn concepts(chosen: &[SelectedConcept], lines: &[reading::Line]) -> Vec<NewConce
     chosen.iter().map(make).collect()
 }
 
-/// For every passage the best `limit` of what it contains. `contents`: what stands in which passage,
+/// For every passage the best `limit` of what it contains. `contents`: what is in which passage,
 /// with how well it ranks there. Ties go by number.
 fn best_per_leaf(
     contents: &BTreeMap<u32, Vec<(f32, usize)>>,

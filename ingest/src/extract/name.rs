@@ -58,7 +58,7 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &WordUsage) -> bool {
         && run.iter().any(|w| letters(w.surface) >= 3)
 }
 
-/// Whether a word may stand anywhere in a name: no debris, no apparatus, no lone small letter.
+/// Whether a word may be anywhere in a name: no debris, no apparatus, no lone small letter.
 fn is_name_word(word: &Word<'_>) -> bool {
     let lone = word.surface.chars().count() == 1 && word.surface.starts_with(char::is_lowercase);
     has_only_word_chars(word.surface)

@@ -53,7 +53,7 @@ pub(crate) fn names(words: &[Word<'_>], usage: &WordUsage) -> Vec<Range<usize>> 
     found
 }
 
-/// Whether a line is written as a title: capitals tell nothing in it. Commas between them do.
+/// Whether a line is written as a title: capitals mean nothing in it. Commas between them do.
 fn is_title_case(words: &[Word<'_>]) -> bool {
     let capitals = words.iter().filter(|w| w.is_capitalised()).count();
     let gaps = words.iter().filter(|w| w.gap_before).count();

@@ -22,7 +22,7 @@ pub(crate) struct SelectedConcept {
     pub(crate) description: Option<usize>,
     /// Other names.
     pub(crate) synonyms: Vec<String>,
-    /// Keys of what it is said to be, with the line that says so.
+    /// Keys of what it is defined as, with the line that says so.
     pub(crate) genera: Vec<(String, usize)>,
     /// Mentions by passage.
     pub(crate) mentions: BTreeMap<u32, u32>,

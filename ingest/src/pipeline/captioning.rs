@@ -4,7 +4,7 @@
 //! picture whose caption fails costs a warning, and the document lands without it. So does one of a model that stays
 //! unavailable, which is not asked any more.
 //!
-//! Start reading at [`Captioning::captions`].
+//! Start reading at [`CaptionSession::caption_document`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -28,15 +28,15 @@ const FAILURES_MAX: usize = 3;
 const UNAVAILABLE_MAX: usize = 10;
 /// Bytes of a picture's and a model's name.
 const NAME_BYTES_MAX: usize = 200;
-/// Bytes of why a model failed: what to do about it stands behind.
+/// Bytes of why a model failed: what to do about it follows.
 const REASON_BYTES_MAX: usize = 240;
 
-/// What one picture shows, or why that cannot be said.
+/// What one picture shows, or why that is unknown.
 type CaptionResult = Result<String, CaptionError>;
 /// The same, once it is known; locked while it is asked.
 type CachedCaption = Arc<Mutex<Option<CaptionResult>>>;
 
-/// A model, and what it said in this run.
+/// A model, and its answers in this run.
 pub(super) struct CaptionSession {
     captioner: Arc<dyn Captioner>,
     /// By content.
@@ -140,7 +140,7 @@ impl CaptionSession {
         Ok(report)
     }
 
-    /// What the picture shows, empty where there is nothing to tell; `None` where the model is not asked any more.
+    /// What the picture shows, empty where there is nothing to describe; `None` where the model is not asked any more.
     fn caption_picture(&self, name: &str, bytes: &[u8]) -> Option<CaptionResult> {
         let Some(media_type) = media_type(bytes) else {
             return Some(Ok(String::new()));
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use loci_documents::warnings::BYTES_MAX;
 
-    /// Says of a picture what stands behind the first bytes of a PNG; refuses those with a `!` there.
+    /// Says of a picture what is behind the first bytes of a PNG; refuses those with a `!` there.
     struct Echo;
 
     impl Captioner for Echo {

@@ -18,7 +18,7 @@ use super::outcome::{FileError, IngestError};
 pub(super) struct SourceFile {
     /// As given, or within the folder as given.
     pub(super) path: PathBuf,
-    /// Where it lies, without links.
+    /// Its canonical path.
     pub(super) canonical_path: PathBuf,
     pub(super) key: String,
     pub(super) len: u64,

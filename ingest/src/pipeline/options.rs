@@ -32,7 +32,7 @@ pub struct IngestOptions {
     pub force: bool,
     /// Whether a file takes the place of a document that was read from another file, or stored by a client.
     pub replace: bool,
-    /// Whether the files are copies of what a caller sent: where they lie is not remembered.
+    /// Whether the files are copies of what a caller sent: their paths are not stored.
     pub is_upload: bool,
     /// Files parsed at a time; 0: as many as there are cores.
     pub jobs: usize,

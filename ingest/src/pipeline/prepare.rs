@@ -62,7 +62,7 @@ impl<'w> Worker<'w> {
     ) -> Result<Self, locidb::Error> {
         let of_store = database.settings()?;
         let settings = options.build_settings(&of_store);
-        // A file that was told to be something else is made anew.
+        // A file of a kind that the caller names is built again.
         let kind = options.kind.map(|kind| format!(" kind={}", kind.name()));
         let parser = settings.signature() + kind.as_deref().unwrap_or_default();
         let embed = options.embed.unwrap_or(of_store.embed_levels);

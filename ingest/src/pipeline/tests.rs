@@ -253,10 +253,10 @@ impl ParseRunner for SlowRunner {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &document::BuildSettings,
-    ) -> Result<crate::runner::IngestedDocument, loci_documents::ParseError> {
+    ) -> Result<crate::runner::IngestedDocument, crate::build_error::BuildError> {
         while source.key.starts_with("slow") {
             if self.0.load(Ordering::Relaxed) > 0 {
-                return Err(loci_documents::ParseError::Stopped);
+                return Err(crate::build_error::BuildError::Stopped);
             }
             std::thread::yield_now();
         }
@@ -374,7 +374,7 @@ impl Captioner for FakeCaptioner {
     }
 }
 
-/// A document of Word with pictures, each a name and what stands after the first bytes of a PNG.
+/// A document of Word with pictures, each a name and what is after the first bytes of a PNG.
 fn word(pictures: &[(&str, &str)]) -> Vec<u8> {
     let (mut body, mut relations) = (String::new(), String::new());
     for (name, _) in pictures {

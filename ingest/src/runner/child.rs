@@ -11,6 +11,7 @@ use locidb::storage::records::DocumentRecord;
 
 use super::message::{ParseRequest, decode_response, write_response};
 use super::{InProcess, IngestedDocument, ParseRunner, THREAD_START_ERROR, runner_error};
+use crate::build_error::BuildError;
 use crate::document::{BuildSettings, DocumentSource};
 use crate::process::supervisor::{RunError, RunLimits, run};
 use loci_documents::{Kind, Limits, ParseError};
@@ -55,7 +56,7 @@ impl ParseRunner for ChildProcess {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError> {
+    ) -> Result<IngestedDocument, BuildError> {
         self.limits.check_bytes(&bytes)?;
         let request = ParseRequest {
             kind,
@@ -110,7 +111,7 @@ impl ChildProcess {
         &self,
         request: &ParseRequest,
         bytes: &Arc<Vec<u8>>,
-    ) -> Result<Vec<u8>, ParseError> {
+    ) -> Result<Vec<u8>, BuildError> {
         let line = request.line()?;
         let bytes = Arc::clone(bytes);
         let input = move |mut stdin: ChildStdin| {
@@ -129,29 +130,30 @@ impl ChildProcess {
             error_bytes_max: 0,
             stopped: &self.stopped,
         };
-        run(command, input, &limits).map_err(|error| self.parse_error(error))
+        run(command, input, &limits).map_err(|error| self.build_error(error))
     }
 
-    fn parse_error(&self, error: RunError) -> ParseError {
+    fn build_error(&self, error: RunError) -> BuildError {
         let seconds = self.timeout.as_secs();
         match error {
             RunError::Start(error) => runner_error("it does not start", &error),
             RunError::Thread(error) => runner_error(THREAD_START_ERROR, &error),
-            RunError::Stopped => ParseError::Stopped,
-            RunError::TimedOut => ParseError::TimedOut { seconds },
+            RunError::Stopped => BuildError::Stopped,
+            RunError::TimedOut => BuildError::TimedOut { seconds },
             RunError::OutputTooLarge => {
                 let most = self.response_bytes_max();
-                ParseError::TooLarge {
+                let error = ParseError::TooLarge {
                     what: "bytes of parser output".to_owned(),
                     got: most.saturating_add(1),
                     most,
-                }
+                };
+                error.into()
             }
             RunError::Unreadable(error) => runner_error("its answer cannot be read", &error),
             RunError::Failed { status, .. } if is_cpu_limit_exceeded(status) => {
-                ParseError::TimedOut { seconds }
+                BuildError::TimedOut { seconds }
             }
-            RunError::Failed { status, .. } => ParseError::Crashed {
+            RunError::Failed { status, .. } => BuildError::Crashed {
                 status: status.to_string(),
             },
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! to the child's stdin      one line of JSON {kind, limits, source, settings}, then the file's bytes
-//! from the child's stdout   one line of JSON {"Ok": …} or {"Err": ParseError}, then the assets' bytes
+//! from the child's stdout   one line of JSON {"Ok": …} or {"Err": BuildError}, then the assets' bytes
 //! ```
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,9 +12,10 @@ use locidb::{NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewRefere
 use serde::{Deserialize, Serialize};
 
 use super::{IngestedDocument, runner_error};
+use crate::build_error::BuildError;
 use crate::document::{BuildSettings, DocumentSource};
 use loci_documents::warnings::Warnings;
-use loci_documents::{Kind, Limits, ParseError, Reference};
+use loci_documents::{Kind, Limits, Reference};
 
 /// Most bytes of the captions in a request line, as they are written there.
 pub const CAPTIONS_BYTES_MAX: usize = 2 << 20;
@@ -34,7 +35,7 @@ pub(super) struct ParseRequest {
 
 impl ParseRequest {
     /// The request as it is sent, before the file's bytes.
-    pub(super) fn line(&self) -> Result<Vec<u8>, ParseError> {
+    pub(super) fn line(&self) -> Result<Vec<u8>, BuildError> {
         let mut line = serde_json::to_vec(self)
             .map_err(|error| runner_error("the request cannot be written", &error))?;
         line.push(b'\n');
@@ -99,10 +100,10 @@ impl ParseResponse {
     }
 
     /// Reads an answer. Its assets are those that it announces, no more and no fewer.
-    fn decode(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+    fn decode(bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (line, mut rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
-        let answer: Result<ParseResponse, ParseError> = serde_json::from_slice(line)
+        let answer: Result<ParseResponse, BuildError> = serde_json::from_slice(line)
             .map_err(|error| runner_error("the answer has another form than a parser's", &error))?;
         let answer = answer?;
         let mut assets = Vec::with_capacity(answer.assets.len());
@@ -145,8 +146,8 @@ impl ParseResponse {
 /// Reads what [`child_main`](super::child_main) answered, as a parent does that trusts no child.
 ///
 /// # Errors
-/// The child's error for a file that it cannot parse; [`ParseError::Runner`] for what is no answer.
-pub fn decode_response(bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+/// The child's error for a file that it cannot parse; [`BuildError::Runner`] for what is no answer.
+pub fn decode_response(bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
     ParseResponse::decode(bytes)
 }
 
@@ -175,15 +176,15 @@ fn to_new_reference(reference: Reference) -> NewReference {
     }
 }
 
-fn asset_mismatch_error() -> ParseError {
-    ParseError::Runner {
+fn asset_mismatch_error() -> BuildError {
+    BuildError::Runner {
         reason: "the answer has other pictures than it announces".to_owned(),
     }
 }
 
 /// Writes what became of a request.
 pub(super) fn write_response(
-    result: Result<IngestedDocument, ParseError>,
+    result: Result<IngestedDocument, BuildError>,
     stdout: impl Write,
 ) -> io::Result<()> {
     let (answer, assets) = match result.map(ParseResponse::from_ingested) {

@@ -1,6 +1,6 @@
 //! Who turns files into documents: this process, or a child that may die instead of it.
 //!
-//! Parsers are bounded (see [`Limits`]), yet one of them stands on a large foreign crate, and a
+//! Parsers are bounded (see [`Limits`]), yet one of them depends on a large foreign crate, and a
 //! file may come from a stranger. [`InProcess`] turns a panic into an error, and cannot help
 //! against an endless loop, an exhausted stack or memory. [`ChildProcess`] can: it sends the file
 //! to a program that calls [`child_main`], and stops it when its time is over. All that depends on
@@ -19,9 +19,10 @@ use std::thread;
 
 use locidb::NewDocument;
 
+use crate::build_error::BuildError;
 use crate::captions;
 use crate::document::{BuildSettings, DocumentSource, build};
-use loci_documents::{Kind, Limits, ParseError, ParsedDocument, parse_within};
+use loci_documents::{Kind, Limits, ParsedDocument, parse_within};
 
 pub use child::{CPU_ENV, ChildProcess, MEMORY_ENV, child_main};
 pub use message::{CAPTIONS_BYTES_MAX, decode_response};
@@ -36,7 +37,7 @@ pub struct IngestedDocument {
     pub document: NewDocument,
     /// What of the file is not in it, in sentences: see [`loci_documents::warnings`].
     pub warnings: Vec<String>,
-    /// Names of its pictures that want a caption: see [`captions::wanting`].
+    /// Names of its pictures that want a caption: see [`captions::uncaptioned`].
     pub uncaptioned: Vec<String>,
 }
 
@@ -48,24 +49,24 @@ pub trait ParseRunner: Send + Sync {
     /// Parses `bytes` as `kind`, and makes the document of `source` of it. Never panics.
     ///
     /// # Errors
-    /// What the parser answers, or how it failed. See [`ParseError`].
+    /// What the parser answers, or how it failed. See [`BuildError`].
     fn build_document(
         &self,
         kind: Kind,
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError>;
+    ) -> Result<IngestedDocument, BuildError>;
 
     /// A file with more bytes is refused, so that it need not be read.
     fn bytes_max(&self) -> usize;
 
-    /// Asks what is being parsed to end soon with [`ParseError::Stopped`], and refuses all else from now on. A runner that
+    /// Asks what is being parsed to end soon with [`BuildError::Stopped`], and refuses all else from now on. A runner that
     /// cannot stop a parser lets it end by itself.
     fn stop(&self) {}
 }
 
-/// Makes documents in this process, on a thread of its own. A panic becomes [`ParseError::Panicked`].
+/// Makes documents in this process, on a thread of its own. A panic becomes [`BuildError::Panicked`].
 #[derive(Clone, Debug, Default)]
 pub struct InProcess {
     /// What a parser may spend.
@@ -76,14 +77,14 @@ impl InProcess {
     /// Parses `bytes` as `kind`. Never panics; the document has been validated.
     ///
     /// # Errors
-    /// See [`ParseError`].
+    /// See [`BuildError`].
     pub fn parse(
         &self,
         kind: Kind,
         bytes: &[u8],
         filename: Option<&str>,
-    ) -> Result<ParsedDocument, ParseError> {
-        run_isolated(|| parse_within(kind, bytes, filename, &self.limits))
+    ) -> Result<ParsedDocument, BuildError> {
+        run_isolated(|| Ok(parse_within(kind, bytes, filename, &self.limits)?))
     }
 }
 
@@ -94,7 +95,7 @@ impl ParseRunner for InProcess {
         bytes: Vec<u8>,
         source: DocumentSource,
         settings: &BuildSettings,
-    ) -> Result<IngestedDocument, ParseError> {
+    ) -> Result<IngestedDocument, BuildError> {
         run_isolated(|| {
             let mut parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
             let warnings = std::mem::take(&mut parsed.warnings);
@@ -119,8 +120,8 @@ const THREAD_START_ERROR: &str =
 
 /// Runs `make` on a thread with a large stack; its panic becomes an error.
 fn run_isolated<T: Send>(
-    make: impl FnOnce() -> Result<T, ParseError> + Send,
-) -> Result<T, ParseError> {
+    make: impl FnOnce() -> Result<T, BuildError> + Send,
+) -> Result<T, BuildError> {
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .name("parse".to_owned())
@@ -132,7 +133,7 @@ fn run_isolated<T: Send>(
                     .downcast_ref::<&str>()
                     .map(|message| (*message).to_owned())
                     .or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(ParseError::Panicked {
+                Err(BuildError::Panicked {
                     message: message.unwrap_or_else(|| "no message".to_owned()),
                 })
             }),
@@ -141,8 +142,8 @@ fn run_isolated<T: Send>(
     })
 }
 
-fn runner_error(what: &str, error: &dyn std::error::Error) -> ParseError {
-    ParseError::Runner {
+fn runner_error(what: &str, error: &dyn std::error::Error) -> BuildError {
+    BuildError::Runner {
         reason: format!("{what}: {error}"),
     }
 }

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use super::message::{ParseRequest, ParseResponse};
 use super::*;
+use loci_documents::ParseError;
 use loci_documents::warnings::{BYTES_MAX, WARNINGS_MAX};
 
 fn child(script: &str, timeout_ms: u64) -> ChildProcess {
@@ -28,7 +29,7 @@ fn source() -> DocumentSource {
     }
 }
 
-fn build_text(runner: &ChildProcess, bytes: &[u8]) -> Result<IngestedDocument, ParseError> {
+fn build_text(runner: &ChildProcess, bytes: &[u8]) -> Result<IngestedDocument, BuildError> {
     runner.build_document(
         Kind::Text,
         bytes.to_vec(),
@@ -84,7 +85,7 @@ fn an_answer_that_was_cut_or_goes_on_is_an_error() {
     assert!(decode_response(&whole).is_ok());
     for cut in 0..whole.len() {
         let got = decode_response(&whole[..cut]);
-        assert!(matches!(got, Err(ParseError::Runner { .. })), "{cut}");
+        assert!(matches!(got, Err(BuildError::Runner { .. })), "{cut}");
     }
     let longer = [&whole[..], b"x"].concat();
     assert!(decode_response(&longer).is_err());
@@ -106,7 +107,7 @@ fn a_child_cannot_answer_for_another_document() {
     answer.warnings = vec!["a\u{1b}[2J\n b".repeat(200); 3];
     answer.warnings.extend((0..100).map(|n| n.to_string()));
     answer.warnings.push("and 5 more warnings".to_owned());
-    let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
+    let line = serde_json::to_string(&Ok::<_, BuildError>(answer)).unwrap();
     let got = build_text(
         &child(&format!("cat >/dev/null; printf '%s\\n' '{line}'"), 60_000),
         b"Wine.",
@@ -141,37 +142,40 @@ fn a_broken_request_is_an_error() {
 fn a_panic_is_an_error() {
     let got: Result<(), _> = run_isolated(|| panic!("boom {}", 1));
     let message = "boom 1".to_owned();
-    assert_eq!(got, Err(ParseError::Panicked { message }));
+    assert_eq!(got, Err(BuildError::Panicked { message }));
 }
 
 #[test]
 fn whatever_a_child_does_becomes_a_typed_error() {
     let large = vec![b'x'; 1 << 20];
-    type Check = fn(&ParseError) -> bool;
+    type Check = fn(&BuildError) -> bool;
     let cases: &[(&str, &str, Check)] = &[
         ("dies", "kill -9 $$", |e| {
-            matches!(e, ParseError::Crashed { .. })
+            matches!(e, BuildError::Crashed { .. })
         }),
         ("burns", "ulimit -S -t 1; while :; do :; done", |e| {
-            matches!(e, ParseError::TimedOut { .. })
+            matches!(e, BuildError::TimedOut { .. })
         }),
         ("fails", "cat >/dev/null; exit 3", |e| {
-            matches!(e, ParseError::Crashed { .. })
+            matches!(e, BuildError::Crashed { .. })
         }),
         ("hangs", "exec sleep 60", |e| {
-            matches!(e, ParseError::TimedOut { .. })
+            matches!(e, BuildError::TimedOut { .. })
         }),
         ("closes and hangs", "exec >&-; exec sleep 60", |e| {
-            matches!(e, ParseError::TimedOut { .. })
+            matches!(e, BuildError::TimedOut { .. })
         }),
         ("talks without end", "exec cat /dev/zero", |e| {
-            matches!(e, ParseError::TooLarge { .. } | ParseError::TimedOut { .. })
+            matches!(
+                e,
+                BuildError::Parse(ParseError::TooLarge { .. }) | BuildError::TimedOut { .. }
+            )
         }),
         ("babbles", "cat >/dev/null; echo hello", |e| {
-            matches!(e, ParseError::Runner { .. })
+            matches!(e, BuildError::Runner { .. })
         }),
         ("never reads", "echo '{\"Err\":\"Empty\"}'", |e| {
-            matches!(e, ParseError::Empty)
+            matches!(e, BuildError::Parse(ParseError::Empty))
         }),
     ];
     for (name, script, is_right) in cases {
@@ -187,7 +191,7 @@ fn whatever_a_child_does_becomes_a_typed_error() {
     };
     assert!(matches!(
         build_text(&missing, b"x"),
-        Err(ParseError::Runner { .. })
+        Err(BuildError::Runner { .. })
     ));
 }
 
@@ -200,8 +204,8 @@ fn a_runner_that_is_stopped_ends_what_runs_and_begins_nothing() {
         runner.stop();
         caller.join().unwrap()
     });
-    assert_eq!(result, Err(ParseError::Stopped));
-    assert_eq!(build_text(&runner, b"x"), Err(ParseError::Stopped));
+    assert_eq!(result, Err(BuildError::Stopped));
+    assert_eq!(build_text(&runner, b"x"), Err(BuildError::Stopped));
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
@@ -214,7 +218,7 @@ fn a_large_file_passes_both_pipes() {
     );
     let bytes = vec![b'y'; 4 << 20];
     match build_text(&runner, &bytes) {
-        Err(ParseError::Runner { reason }) => assert!(reason.len() > 1 << 20),
+        Err(BuildError::Runner { reason }) => assert!(reason.len() > 1 << 20),
         other => panic!("{other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! What a document says in a few of its sentences.
 //!
 //! Sentences are chosen one after another: those whose words are frequent in the document, early ones first, words that
-//! are told already counting less (Vanderwende, Suzuki, Brockett, Nenkova, "Beyond SumBasic", 2007, for the idea).
+//! are stated already counting less (Vanderwende, Suzuki, Brockett, Nenkova, "Beyond SumBasic", 2007, for the idea).
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use super::prose;
 use super::terms::is_self_contained;
 use crate::tokens;
 
-/// What a word counts that is told already.
+/// The weight of a word that is stated already.
 const REPEATED_WORD_WEIGHT: f32 = 0.3;
 /// How much more the first sentence counts than one far behind.
 const POSITION_BONUS: f32 = 0.8;
-/// Sentences after which one counts half of what [`EARLY`] adds.
+/// Sentences after which one counts half of what [`POSITION_BONUS`] adds.
 const POSITION_HALF_SENTENCES: f32 = 12.0;
 
 /// The sentences that together say most of all, in reading order: from `tokens_min` tokens on, never more than

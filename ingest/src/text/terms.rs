@@ -18,6 +18,21 @@ const FIGURES_MAX: usize = 16;
 const KEYWORDS_MAX: usize = 5;
 const SUMMARY_CHARS_MAX: usize = 240;
 
+/// Words before the number of a figure.
+#[rustfmt::skip]
+const FIGURE_WORDS: &[&str] = &[
+    "Figure", "Figures", "Fig.", "Figs.", "figure", "figures", "fig.", "Diagram", "Plate",
+    "Illustration", "FIGURE",
+];
+
+/// First words of a sentence that cannot stand alone.
+#[rustfmt::skip]
+const CONTEXT_WORDS: &[&str] = &[
+    "it", "this", "these", "those", "they", "he", "she", "but", "however", "so", "and", "also",
+    "thus", "therefore", "that", "then", "such", "first", "second", "finally", "otherwise",
+    "hence", "instead",
+];
+
 /// A passage as a reader sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PassageText {
@@ -120,7 +135,7 @@ fn is_term(term: &str) -> bool {
     (1..=6).contains(&words.len()) && term.chars().count() > 1 && words.iter().any(telling)
 }
 
-/// What stands in double quotes.
+/// What is in double quotes.
 pub(crate) fn quoted(sentence: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = sentence;
@@ -271,20 +286,7 @@ fn figure_refs(sentences: &[String]) -> Vec<String> {
         let tokens: Vec<&str> = sentence.split(' ').collect();
         for pair in tokens.windows(2) {
             let word = pair[0].trim_start_matches(|c: char| !c.is_alphabetic());
-            let is_figure = matches!(
-                word,
-                "Figure"
-                    | "Figures"
-                    | "Fig."
-                    | "Figs."
-                    | "figure"
-                    | "figures"
-                    | "fig."
-                    | "Diagram"
-                    | "Plate"
-                    | "Illustration"
-                    | "FIGURE"
-            );
+            let is_figure = FIGURE_WORDS.contains(&word);
             let number = pair[1].trim_start_matches('(');
             let end = number
                 .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '–')))
@@ -427,7 +429,7 @@ fn is_list(sentence: &str, words: &[Word<'_>]) -> bool {
     sentence.contains(". . ") || sentence.contains("```") || numbers * 6 > words.len()
 }
 
-/// Whether a sentence is fit to be told without those around it.
+/// Whether a sentence is fit to be read without those around it.
 pub(crate) fn is_self_contained(sentence: &str) -> bool {
     let words = prose::words(sentence);
     let whole = sentence.ends_with(['.', '!', '”', '"', ')', '。']);
@@ -441,31 +443,7 @@ fn depends_on_context(words: &[Word<'_>]) -> bool {
         .first()
         .map(|w| w.surface.to_lowercase())
         .unwrap_or_default();
-    matches!(
-        first.as_str(),
-        "it" | "this"
-            | "these"
-            | "those"
-            | "they"
-            | "he"
-            | "she"
-            | "but"
-            | "however"
-            | "so"
-            | "and"
-            | "also"
-            | "thus"
-            | "therefore"
-            | "that"
-            | "then"
-            | "such"
-            | "first"
-            | "second"
-            | "finally"
-            | "otherwise"
-            | "hence"
-            | "instead"
-    )
+    CONTEXT_WORDS.contains(&first.as_str())
 }
 
 /// At most `max` characters of `text`, cut at a word.
