@@ -18,7 +18,7 @@ use loci_index::analysis::Analyzer;
 use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
-use loci_ingest::document::{BuildSettings, DocumentSource};
+use loci_ingest::document::{Settings, Source};
 use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
@@ -381,8 +381,8 @@ fn files() -> Result<()> {
     ] {
         let text: &[u8] = b"# One\n\nTwo <b>*three*</b>.\n\n- four\n";
         let kind_json = serde_json::to_string(&kind)?;
-        let source = serde_json::to_string(&DocumentSource::default())?;
-        let settings = serde_json::to_string(&BuildSettings::default())?;
+        let source = serde_json::to_string(&Source::default())?;
+        let settings = serde_json::to_string(&Settings::default())?;
         let head = format!(
             "{{\"kind\":{kind_json},\"limits\":{limits},\"source\":{source},\"settings\":{settings}}}\n"
         );

@@ -7,8 +7,7 @@ use std::fs;
 use libfuzzer_sys::fuzz_target;
 use loci_fuzz::data::scratch;
 use loci_fuzz::pieces;
-use loci_ingest::exchange::Neo4jImport;
-use locidb::storage::DocumentKey;
+use loci_ingest::exchange::Neo4j;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&delimiter, bytes)) = bytes.split_first() else {
@@ -20,15 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
         fs::write(path, bytes).expect("a file of a scratch folder");
     }
     let delimiter = [b',', b';', b'\t', delimiter][usize::from(delimiter) % 4];
-    let mut read = Neo4jImport::default();
+    let mut read = Neo4j::default();
     if read.read(&paths[..2], delimiter).is_err() {
         return;
     }
     let _ = read.read(&paths[2..], delimiter);
     let (nodes, _) = read.len();
     assert_eq!(read.is_empty(), read.len() == (0, 0));
-    let key = DocumentKey::new("", "imports", "graph").expect("a key");
-    let Ok(documents) = read.documents(&key) else {
+    let Ok(documents) = read.documents("graph", "imports") else {
         return;
     };
     let mut chunks = 0;

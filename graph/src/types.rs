@@ -1,4 +1,4 @@
-//! Types of concepts, many as extractors write them, made few.
+//! Types of concepts, many as extractors write them, made few (R2).
 //!
 //! Types that differ only in case, punctuation or number are one. Of these some are kept: the most frequent of all
 //! (*global*), or the most frequent of each corpus, so that a large one does not crowd out the others (*stratified*).

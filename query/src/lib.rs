@@ -21,7 +21,7 @@
 //! | [`critic`] | how well the hits cover a question |
 //! | [`prompt`] | what a model is asked, and what it answers |
 //! | [`answer`] | the answer, as it is printed |
-//! | [`sentences`] | the sentences of a text that can be quoted |
+//! | [`sentences`] | the sentences of a text |
 //! | [`tokens`] | the estimate that budgets are counted in |
 //!
 //! This crate reads only. Everything but [`search`] and [`view`] is pure: it is given what it needs

@@ -104,7 +104,7 @@ impl ParseResponse {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (line, mut rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         let answer: Result<ParseResponse, BuildError> = serde_json::from_slice(line)
-            .map_err(|error| runner_error("the answer has another form than a parser's", &error))?;
+            .map_err(|error| runner_error("the answer is not what a parser says", &error))?;
         let answer = answer?;
         let mut assets = Vec::with_capacity(answer.assets.len());
         for (name, len) in answer.assets {

@@ -1,7 +1,7 @@
 //! References, citations, claims and cited works.
 
 stored_enum! {
-    /// What a citation is for, and what one claim says of another.
+    /// What a citation is for (C2), and what one claim says of another (C5).
     #[derive(Default)]
     pub enum Intent {
         /// It names what is known.
