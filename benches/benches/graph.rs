@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use locidb::graph::{
     Adjacency, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
     NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
@@ -44,11 +44,17 @@ fn built(concepts: u32) -> Graph {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
     for concept in 0..concepts {
         for chunk in [concept / 4, (concept / 4 + 1 + concept % 7) % chunk_count] {
-            mentions.push(ConceptId(concept), Local(chunk), 1);
+            mentions.push(ConceptId(concept), LocalOrdinal(chunk), 1);
         }
     }
     for &(source, target, weight) in &edges {
-        relations.push(source, target, "RELATED_TO", weight, &[Local(source.0 / 4)]);
+        relations.push(
+            source,
+            target,
+            "RELATED_TO",
+            weight,
+            &[LocalOrdinal(source.0 / 4)],
+        );
     }
     let names = NamesBuilder::default().finish();
     let reader = GraphReader::open(names, mentions.finish(), relations.finish(), chunk_count);

@@ -111,12 +111,7 @@ fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchReques
                 walk: Walk::Hops,
                 climb: Climb::Parent,
                 effort: Effort::Ef(64),
-                rerank: Rerank {
-                    types: false,
-                    confidence: 0.0,
-                    citations: 0.0,
-                    cited: 0.0,
-                },
+                rerank: Rerank::NONE,
                 ..SearchRequest::new(words.collect::<Vec<_>>().join(" "))
             }
         })

@@ -10,7 +10,7 @@ use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{
     Field, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search, search_query,
 };
-use loci_storage::{Local, Ordinal, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 const K: usize = 10;
@@ -35,7 +35,7 @@ fn built(texts: &[String]) -> Vec<u8> {
     for (local, text) in (0..).zip(texts) {
         builder
             .push_texts(
-                Local(local),
+                LocalOrdinal(local),
                 &mut analyzer,
                 [(Field::Body, &text[..])],
                 |_, _| {},

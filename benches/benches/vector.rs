@@ -10,7 +10,7 @@ use loci_index::vector::{
     Codes, Effort, FlatBuilder, GraphOptions, Metric, VectorQuery, VectorReader, VectorScratch,
     search,
 };
-use loci_storage::{Local, Ordinal, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 const DIM: usize = 128;
@@ -44,7 +44,8 @@ fn clustered(count: usize, seed: u64) -> Vec<f32> {
 fn flat(vectors: &[f32]) -> FlatBuilder {
     let mut flat = FlatBuilder::new(DIM, Metric::Cosine).expect("the dimension is possible");
     for (local, vector) in (0..).zip(vectors.chunks_exact(DIM)) {
-        flat.push(Local(local), vector).expect("vectors are finite");
+        flat.push(LocalOrdinal(local), vector)
+            .expect("vectors are finite");
     }
     flat
 }

@@ -36,7 +36,7 @@ pub struct QueryLine {
     pub id: String,
     /// The question.
     pub text: String,
-    /// Its words, each once, where they are given.
+    /// Its words, each once, if given.
     #[serde(default)]
     pub terms: Vec<String>,
 }
@@ -78,7 +78,7 @@ pub struct CitationLine {
     pub claim: bool,
 }
 
-/// A cited work: `key` is the id of a chunk of the folder that stands alone, or of any stored document.
+/// A cited work: `key` is the id of a chunk of the folder without a parent, or of any stored document.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ReferenceLine {
@@ -138,17 +138,17 @@ pub struct Folder {
     pub parents: Vec<String>,
     /// Questions, by line.
     pub queries: Vec<QueryLine>,
-    /// Vectors of the chunks, where given.
+    /// Vectors of the chunks, if given.
     pub chunk_vectors: Option<Vectors>,
-    /// Vectors of the questions, where given.
+    /// Vectors of the questions, if given.
     pub query_vectors: Option<Vectors>,
     /// Judgements by line of the question, by id of the chunk.
     pub judgements: Vec<Judgements>,
-    /// What an extractor found, by line of the chunk; empty where nothing is given.
+    /// What an extractor found, by line of the chunk; empty if the folder has none.
     pub extracted: Vec<ExtractedLine>,
     /// (source name, target name, weight) of relations without evidence.
     pub relations: Vec<(String, String, f32)>,
-    /// Citations by line of the chunk; empty where nothing is given.
+    /// Citations by line of the chunk; empty if the folder has none.
     pub citations: Vec<Vec<CitationLine>>,
 }
 
@@ -156,7 +156,7 @@ impl Folder {
     /// Reads the folder at `path`.
     ///
     /// # Errors
-    /// [`BenchError::Io`], [`BenchError::Format`] with file and line, [`BenchError::Lacking`].
+    /// [`BenchError::Io`], [`BenchError::Format`] with file and line, [`BenchError::MissingInput`].
     pub fn open(path: &Path) -> Result<Folder, BenchError> {
         let chunks: Vec<ChunkLine> = match find(path, &["chunks.jsonl", "corpus.jsonl"]) {
             Some(file) => json_lines(&file)?,
@@ -365,14 +365,14 @@ fn judgements(
     Ok(judgements)
 }
 
-/// The graph of a folder, by line number: entities, relations and mentions, and what is asked of it.
+/// The graph of a folder, by line number: entities, relations and mentions, and questions.
 #[derive(Clone, Debug)]
 pub struct GivenGraph {
     /// The folder's name.
     pub name: String,
     /// Names of the entities, by line.
     pub names: Vec<String>,
-    /// PageRank of the entities, by line; empty where it is not given.
+    /// PageRank of the entities, by line; empty if not given.
     pub ranks: Vec<f32>,
     /// Entities.
     pub entity_count: usize,
@@ -382,13 +382,13 @@ pub struct GivenGraph {
     pub relations: Vec<(u32, u32, f32)>,
     /// (entity, chunk).
     pub mentions: Vec<(u32, u32)>,
-    /// Entities that each question starts from; empty where none are given.
+    /// Entities that each question starts from; empty if not given.
     pub seeds: Vec<Vec<u32>>,
-    /// The chunks that each question must find; empty where that is not given.
+    /// The chunks that each question must find; empty if not given.
     pub answers: Vec<Vec<u32>>,
 }
 
-/// A question, as far as the graph goes.
+/// The part of a question for the graph.
 #[derive(Deserialize)]
 struct SeedsLine {
     #[serde(default)]

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{ConceptId, Local, Ordinal, SegmentId, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentId, SegmentReader};
 use locidb::graph::{
     Adjacency, Communities, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
     NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::BenchError;
 use crate::clock::{Stopwatch, latency};
 use crate::folder::GivenGraph;
+use crate::line::result_line;
 
 /// Concepts and chunks of an answer.
 const K: usize = 20;
@@ -44,7 +45,7 @@ pub fn walks(
     let watch = Stopwatch::start();
     let bytes = write(&given, at.path())?;
     let (wall, cpu) = watch.read();
-    line(&result_line(
+    line(&graph_line(
         &given,
         "graph",
         threads,
@@ -61,7 +62,7 @@ pub fn walks(
     let started = Instant::now();
     let graph = Graph::open(at.path())?;
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
-    line(&result_line(
+    line(&graph_line(
         &given,
         "graph",
         threads,
@@ -89,7 +90,7 @@ pub fn walks(
         let same = (0..given.seeds.len()).filter(same).count();
         fields["same_as_reference"] = json!(same as f64 / given.seeds.len() as f64);
     }
-    line(&result_line(&given, "graph", threads, "search", fields));
+    line(&graph_line(&given, "graph", threads, "search", fields));
     let exact = ExactWalk::new(&given);
     let seeded_queries: Vec<usize> = (0..given.seeds.len())
         .filter(|&at| !given.seeds[at].is_empty())
@@ -118,7 +119,7 @@ pub fn walks(
             .map(|(&at, best)| best.share(&walk(at)));
         fields["reach"] = json!(name);
         fields["agrees_with_exact"] = json!(agreed.sum::<f64>() / seeded_queries.len() as f64);
-        line(&result_line(&given, "graph", threads, "restart", fields));
+        line(&graph_line(&given, "graph", threads, "restart", fields));
     }
     Ok(())
 }
@@ -280,7 +281,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
         let distance: f64 = pairs.map(|((_, a), b)| f64::from((a - b).abs())).sum();
         fields["l1_to_20it"] = json!(distance);
     }
-    line(&result_line(&given, "algorithms", 1, "pagerank", fields));
+    line(&graph_line(&given, "algorithms", 1, "pagerank", fields));
     let started = Stopwatch::start();
     let found = leiden(concepts(), &edges, LeidenOptions::default());
     let (wall, cpu) = started.read();
@@ -296,7 +297,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
         "disconnected": disconnected(&edges, &found),
         "same_twice": again == found,
     });
-    line(&result_line(&given, "algorithms", 1, "communities", fields));
+    line(&graph_line(&given, "algorithms", 1, "communities", fields));
     Ok(())
 }
 
@@ -327,25 +328,21 @@ fn disconnected(edges: &[(ConceptId, ConceptId, f32)], found: &Communities) -> u
     parts.iter().filter(|&&parts| parts > 1).count()
 }
 
-fn result_line(
+fn graph_line(
     given: &GivenGraph,
     task: &str,
     threads: usize,
     result: &str,
     fields: Value,
 ) -> Value {
-    let mut all = json!({
-        "task": task,
-        "system": "loci",
-        "set": given.name,
-        "threads": threads,
-        "n": given.entity_count,
-        "result": result,
-    });
-    if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
-        all.extend(fields);
-    }
-    all
+    result_line(
+        task,
+        &given.name,
+        threads,
+        given.entity_count,
+        result,
+        fields,
+    )
 }
 
 fn edges(given: &GivenGraph) -> Vec<(ConceptId, ConceptId, f32)> {
@@ -363,7 +360,7 @@ const ANALYSIS: &str = "analysis";
 fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
     let mut mentions = MentionsBuilder::default();
     for &(entity, chunk) in &given.mentions {
-        mentions.push(ConceptId(entity), Local(chunk), 1);
+        mentions.push(ConceptId(entity), LocalOrdinal(chunk), 1);
     }
     let mut relations = RelationsBuilder::default();
     for &(source, target, weight) in &given.relations {

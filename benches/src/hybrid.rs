@@ -1,4 +1,4 @@
-//! `loci bench --task hybrid`: a store asked as a user asks it.
+//! `loci bench --task hybrid`: a store searched like a user does.
 //!
 //! A question is one call of [`Database::search`]: 20 candidates by words, 20 by vectors (ef 64) and 20 by two
 //! hops from the question's seeds, fused by reciprocal ranks, the ten best with their texts and those of their
@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use crate::BenchError;
 use crate::clock::latency;
 use crate::folder::{Folder, GivenGraph};
+use crate::line::result_line;
 use crate::load::{self, Concepts, Embedder, line_id};
 use crate::metrics::{ndcg, recall};
 
@@ -41,7 +42,7 @@ const LEG: usize = 20;
 /// What to measure, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct HybridBench {
-    /// Threads that ask.
+    /// Threads that search.
     pub threads: usize,
     /// The first so many chunks alone.
     pub limit: Option<usize>,
@@ -50,7 +51,7 @@ pub struct HybridBench {
 /// Measures, and calls `line` with every result.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] when `folder` has no vectors or asks no questions; whatever the database says.
+/// [`BenchError::MissingInput`] when `folder` has no vectors or asks no questions; any error of the database.
 pub fn run(
     folder: &Path,
     bench: &HybridBench,
@@ -62,13 +63,13 @@ pub fn run(
     workload.load(&database)?;
     database.wait_for_merges()?;
     let hybrid = workload.requests(&database, Strategy::Hybrid)?;
-    let mut tell = |result: &str, fields: Value| {
+    let mut report = |result: &str, fields: Value| {
         line(&workload.result_line("hybrid", bench.threads, result, fields));
     };
     let mut fields = searches(&database, bench.threads, &hybrid)?;
     let lists = workload.lists(&database, &hybrid)?;
     workload.judge(&lists, &mut fields);
-    tell("hybrid", fields);
+    report("hybrid", fields);
     for (leg, strategy) in [
         ("vector", Strategy::Vector),
         ("text", Strategy::Text),
@@ -80,7 +81,7 @@ pub fn run(
         workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("search");
-        tell("leg", fields);
+        report("leg", fields);
     }
     let view = database.snapshot();
     for (leg, find) in LEGS {
@@ -102,7 +103,7 @@ pub fn run(
         workload.compare(leg, &lists, &mut fields);
         fields["leg"] = json!(leg);
         fields["call"] = json!("index");
-        tell("leg", fields);
+        report("leg", fields);
     }
     let places = workload.hit_positions(&database, &hybrid)?;
     let mut fields = json!(latency(
@@ -122,7 +123,7 @@ pub fn run(
         .flatten()
         .map(|(own, parent)| own.len() + parent.len());
     fields["text_bytes"] = json!(bytes.sum::<usize>() as f64 / texts.len().max(1) as f64);
-    tell("leg", fields);
+    report("leg", fields);
     drop(view);
     database.close();
     Ok(())
@@ -133,7 +134,7 @@ pub(crate) struct Workload {
     pub(crate) folder: Folder,
     /// Names of the concepts that each question starts from.
     seeds: Vec<Vec<String>>,
-    /// What two hops must find, by line of the chunk; empty where that is not given.
+    /// The expected chunks of two hops, by line; empty if not given.
     answers: Vec<Vec<u32>>,
     /// The exact ten nearest, likewise.
     nearest: Vec<Vec<u32>>,
@@ -201,7 +202,7 @@ impl Workload {
         load::load(database, &self.folder, vectors, concepts, &NoProgress).map(drop)
     }
 
-    /// The questions of the folder, as `strategy` is asked them.
+    /// The questions of the folder, as requests with `strategy`.
     pub(crate) fn requests(
         &self,
         database: &Database,
@@ -247,22 +248,17 @@ impl Workload {
                 hits: 0,
             },
             walk: Walk::Hops,
-            hops: 2,
-            neighbours: LEG,
+            hops: Some(2),
+            neighbours: Some(LEG),
             climb: if is_whole { Climb::Parent } else { Climb::None },
             concepts: false,
             effort: Effort::Ef(64),
-            rerank: Rerank {
-                types: false,
-                confidence: 0.0,
-                citations: 0.0,
-                cited: 0.0,
-            },
+            rerank: Rerank::NONE,
             ..SearchRequest::new(question)
         })
     }
 
-    /// `fields` with what every line says.
+    /// `fields` with the common fields of all lines.
     pub(crate) fn result_line(
         &self,
         task: &str,
@@ -270,18 +266,8 @@ impl Workload {
         result: &str,
         fields: Value,
     ) -> Value {
-        let mut all = json!({
-            "task": task,
-            "system": "loci",
-            "set": self.folder.name,
-            "threads": threads,
-            "n": self.folder.chunks.len(),
-            "result": result,
-        });
-        if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
-            all.extend(fields);
-        }
-        all
+        let (set, count) = (&self.folder.name, self.folder.chunks.len());
+        result_line(task, set, threads, count, result, fields)
     }
 
     /// The chunks that each request finds, by line.
@@ -428,7 +414,7 @@ fn searches(
     threads: usize,
     requests: &[SearchRequest],
 ) -> Result<Value, BenchError> {
-    // An error is told before the clock starts.
+    // Errors are returned before the clock starts.
     requests
         .iter()
         .try_for_each(|request| database.search(request).map(drop))?;
@@ -442,7 +428,7 @@ fn searches(
     )))
 }
 
-/// What one thread asks the indexes with.
+/// The state of one thread that searches the indexes.
 #[derive(Default)]
 struct Scratch {
     analyzer: Analyzer,
@@ -454,7 +440,7 @@ struct Scratch {
 type Find =
     fn(&DatabaseSnapshot, &SearchRequest, &mut Scratch) -> Result<Vec<ScoredChunk>, BenchError>;
 
-/// The indexes of passages, asked alone.
+/// The indexes of passages, searched separately.
 const LEGS: [(&str, Find); 3] = [
     ("vector", |view, request, scratch| {
         let query = VectorQuery {

@@ -1,10 +1,10 @@
-//! Measuring: prepared data folders, bulk load, and retrieval quality with latency.
+//! Benchmarks: prepared data folders, bulk load, and retrieval quality with latency.
 //!
 //! | to | read |
 //! | --- | --- |
 //! | read a prepared data folder | [`folder`] |
 //! | store one | [`load`] |
-//! | ask its questions and judge the answers | [`eval`], [`metrics`] |
+//! | ask its questions and evaluate the answers | [`eval`], [`metrics`] |
 //! | measure one part | [`vector`], [`text`], [`graph`] |
 //! | measure a whole store | [`search`], [`hybrid`], [`store`] |
 
@@ -13,6 +13,7 @@ pub mod eval;
 pub mod folder;
 pub mod graph;
 pub mod hybrid;
+mod line;
 pub mod load;
 pub mod metrics;
 pub mod search;
@@ -20,7 +21,7 @@ pub mod store;
 pub mod text;
 pub mod vector;
 
-/// Why a measurement could not be made.
+/// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -29,20 +30,20 @@ pub enum BenchError {
     Io {
         /// The file.
         file: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A file of the folder is not what it should be.
+    /// A file of the folder has a wrong format.
     #[error("{file}, line {line}: {why}")]
     Format {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
-    /// The folder lacks what was asked for.
+    /// The folder lacks an input of the measurement.
     #[error("{0}")]
     MissingInput(String),
     /// The database failed.

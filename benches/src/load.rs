@@ -26,7 +26,7 @@ use crate::folder::Folder;
 /// few merges afterwards.
 const BATCH: usize = 8192;
 
-/// Where the vectors of a load come from.
+/// Source of the vectors of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Embedder {
@@ -38,7 +38,7 @@ pub enum Embedder {
     None,
 }
 
-/// Where the concepts of a load come from.
+/// Source of the concepts of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Concepts {
@@ -86,7 +86,7 @@ pub fn load(
 /// Stores `folder` in `database`, durably; returns how many documents that makes.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] when vectors were asked for that the folder does not have; whatever the
+/// [`BenchError::MissingInput`] when vectors were asked for that the folder does not have; whatever the
 /// database says.
 pub(crate) fn store(
     database: &Database,
@@ -244,7 +244,7 @@ fn document(
     Ok(document)
 }
 
-/// What the folder says that one chunk cites.
+/// The citations of one chunk.
 fn add_citations(
     document: &mut NewDocument,
     folder: &Folder,

@@ -21,20 +21,20 @@ use crate::metrics::percentile;
 /// What to measure, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBench {
-    /// Threads that ask.
+    /// Threads that search.
     pub threads: usize,
     /// The first so many chunks of the folder only.
     pub limit: Option<usize>,
-    /// Where a folder's vectors come from; `None`: from the folder where it has any, else built in.
+    /// Source of a folder's vectors; `None`: the folder if it has any, otherwise the built-in embedder.
     pub embedder: Option<Embedder>,
-    /// Where a folder's concepts come from.
+    /// Source of a folder's concepts.
     pub concepts: Concepts,
 }
 
 /// Loads `folder` into a temporary store, asks its questions, and calls `line` with the result.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] when the folder asks no questions; any error of the database.
+/// [`BenchError::MissingInput`] when the folder asks no questions; any error of the database.
 pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Result<(), BenchError> {
     let mut folder = Folder::open(folder)?;
     if let Some(limit) = bench.limit.filter(|&limit| limit < folder.chunks.len()) {
@@ -49,14 +49,13 @@ pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Resu
     let database = Database::open(at.path())?;
     load::load(&database, &folder, embedder, bench.concepts, &NoProgress)?;
     database.wait_for_merges()?;
-    let settings = database.settings()?;
     let vectors = folder
         .query_vectors
         .as_ref()
         .filter(|_| matches!(embedder, Embedder::Given));
     let request = |(number, query): (usize, &crate::folder::QueryLine)| SearchRequest {
         vector: vectors.map(|vectors| vectors.get(number).to_vec()),
-        ..settings.over(SearchRequest::new(&query.text[..]))
+        ..SearchRequest::new(&query.text[..])
     };
     let requests = folder.queries.iter().enumerate().map(request).collect();
     measure(&database, &folder.name, &folder.path, requests, bench, line)?;
@@ -68,7 +67,7 @@ pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Resu
 /// question a line, as plain text or as JSON with a field `text` or `question`; empty lines are skipped.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] for a file without questions; any error of the database.
+/// [`BenchError::MissingInput`] for a file without questions; any error of the database.
 pub fn run_store(
     store: &Path,
     questions: &Path,
@@ -81,10 +80,9 @@ pub fn run_store(
         ..Options::default()
     };
     let database = Database::open_with(store, &options)?;
-    let settings = database.settings()?;
     let requests = questions.iter();
     let requests = requests
-        .map(|question| settings.over(SearchRequest::new(&question[..])))
+        .map(|question| SearchRequest::new(&question[..]))
         .collect();
     let name = store.file_name().unwrap_or(store.as_os_str());
     let name = name.to_string_lossy().into_owned();

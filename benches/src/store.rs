@@ -1,4 +1,4 @@
-//! `loci bench --task load|open`: a store made, and a store opened by a process that knows nothing of it.
+//! `loci bench --task load|open`: loading a store, and opening it in a new process.
 //!
 //! Both end with the first answer to a hybrid question, which is that of [`crate::hybrid`]: what is not loaded
 //! or opened until then would only be put off.
@@ -70,7 +70,7 @@ pub fn load(
 /// it, and prints what it returns as JSON.
 ///
 /// # Errors
-/// As [`crate::hybrid::run`]; [`BenchError::Lacking`] when a process fails.
+/// As [`crate::hybrid::run`]; [`BenchError::MissingInput`] when a process fails.
 pub fn open(
     folder: &Path,
     bench: &HybridBench,
@@ -88,15 +88,15 @@ pub fn open(
     let failed = |source| BenchError::io("question.json", source);
     let json = serde_json::to_vec(&request).map_err(|why| failed(why.into()))?;
     std::fs::write(&question, json).map_err(failed)?;
-    let ask = || answered(process(&store, &question));
+    let run = || answered(process(&store, &question));
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
     let mut dropped = true;
     for _ in 0..PROCESSES {
         dropped &= drop_cached(&store).is_ok();
-        cold.push(ask()?);
+        cold.push(run()?);
     }
     for _ in 0..PROCESSES {
-        warm.push(ask()?);
+        warm.push(run()?);
     }
     let median = |all: &[OpenReport], of: fn(&OpenReport) -> f64| {
         let mut values: Vec<f64> = all.iter().map(of).collect();
@@ -119,7 +119,7 @@ pub fn open(
     Ok(())
 }
 
-/// What a process that opened a store tells.
+/// The measurements of a process that opened a store.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OpenReport {
     /// From the call that opens the store to the answer.
@@ -128,7 +128,7 @@ pub struct OpenReport {
     pub open_ms: f64,
     /// The same question once more.
     pub second_ms: f64,
-    /// Memory of the process after the answer, 0 where the system does not tell.
+    /// Memory of the process after the answer, 0 if the system does not report it.
     pub rss_mib: f64,
     /// And before.
     pub rss_before_mib: f64,
@@ -139,7 +139,7 @@ pub struct OpenReport {
 /// Opens `store` and answers the request that the file `question` holds.
 ///
 /// # Errors
-/// Whatever the file or the database says.
+/// Errors of the file or the database.
 pub fn first(store: &Path, question: &Path) -> Result<OpenReport, BenchError> {
     let failed = |source| BenchError::io(question.display().to_string(), source);
     let request = std::fs::read(question).map_err(failed)?;

@@ -15,7 +15,7 @@ use loci_index::text::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ const K: usize = 10;
 /// What to measure, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct TextBench {
-    /// Threads that ask.
+    /// Threads that search.
     pub threads: usize,
     /// The first so many chunks alone.
     pub limit: Option<usize>,
@@ -53,7 +53,7 @@ pub fn run(
     if let Some(limit) = bench.limit {
         folder.chunks.truncate(limit);
     }
-    let mut tell = |result: &str, mut fields: Value| {
+    let mut report = |result: &str, mut fields: Value| {
         let common = json!({
             "task": "text",
             "system": "loci",
@@ -69,12 +69,12 @@ pub fn run(
     };
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let file = at.path().join("segment");
-    tell("build", build(&folder, &file)?);
+    report("build", build(&folder, &file)?);
     let questions: Vec<&str> = folder.queries.iter().map(|query| &query.text[..]).collect();
     let (reader, fields) = open(&file, questions.first().copied().unwrap_or("the"))?;
-    tell("open", fields);
+    report("open", fields);
     let segment = TextSegment { reader };
-    tell("search", measure(&folder, bench, &segment, &questions)?);
+    report("search", measure(&folder, bench, &segment, &questions)?);
     for words in [1, 2, 4, 8, 16] {
         let cut: Vec<String> = questions
             .iter()
@@ -83,7 +83,7 @@ pub fn run(
         let cut: Vec<&str> = cut.iter().map(String::as_str).collect();
         let mut fields = json!(latency_of(&segment, bench, &cut));
         fields["words"] = json!(words);
-        tell("search_words", fields);
+        report("search_words", fields);
     }
     let words: Vec<Vec<&str>> = folder
         .chunks
@@ -100,10 +100,15 @@ pub fn run(
                 .map_err(|why| BenchError::MissingInput(format!("{text}: {why}")))
         });
         let queries = queries.collect::<Result<Vec<TextQuery>, BenchError>>()?;
-        let took = latency(queries.len(), bench.threads, Asker::default, |asker, i| {
-            let _ = std::hint::black_box(segment.ask_query(&queries[i], asker));
-        });
-        tell(kind, json!(took));
+        let took = latency(
+            queries.len(),
+            bench.threads,
+            Searcher::default,
+            |searcher, i| {
+                let _ = std::hint::black_box(segment.ask_query(&queries[i], searcher));
+            },
+        );
+        report(kind, json!(took));
     }
     Ok(())
 }
@@ -164,7 +169,7 @@ fn build(folder: &Folder, file: &Path) -> Result<Value, BenchError> {
     let mut analyzer = Analyzer::new();
     let mut text = TextBuilder::new();
     for (local, chunk) in (0..).zip(&folder.chunks) {
-        text.push_texts(Local(local), &mut analyzer, texts(chunk), |_, _| {})?;
+        text.push_texts(LocalOrdinal(local), &mut analyzer, texts(chunk), |_, _| {})?;
     }
     let bytes = text.finish();
     let index_bytes = bytes.len();
@@ -184,7 +189,7 @@ fn build(folder: &Folder, file: &Path) -> Result<Value, BenchError> {
     }))
 }
 
-/// Opens the mapped segment and asks once.
+/// Opens the mapped segment and searches once.
 fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), BenchError> {
     let started = Instant::now();
     let bytes = OsDisk
@@ -194,7 +199,7 @@ fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), Ben
     let reader = TextReader::new(part.section(SectionId::Text, 0)?)?;
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
     let segment = TextSegment { reader };
-    segment.ask(question, &mut Asker::default())?;
+    segment.search(question, &mut Searcher::default())?;
     let first_result_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((
         segment.reader,
@@ -202,10 +207,10 @@ fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), Ben
     ))
 }
 
-/// What one thread asks with.
-type Asker = (Analyzer, TermList, TextScratch);
+/// The state of one searching thread.
+type Searcher = (Analyzer, TermList, TextScratch);
 
-/// A mapped segment that is asked in the words of users.
+/// A mapped segment that is searched with the words of questions.
 struct TextSegment {
     reader: TextReader<Section>,
 }
@@ -214,7 +219,7 @@ impl TextSegment {
     fn ask_query(
         &self,
         query: &TextQuery,
-        (analyzer, _, scratch): &mut Asker,
+        (analyzer, _, scratch): &mut Searcher,
     ) -> Result<Vec<ScoredChunk>, BenchError> {
         let placed = self.single_segment();
         let options = TextSearch::new(K);
@@ -231,10 +236,10 @@ impl TextSegment {
         }]
     }
 
-    fn ask(
+    fn search(
         &self,
         question: &str,
-        (analyzer, list, scratch): &mut Asker,
+        (analyzer, list, scratch): &mut Searcher,
     ) -> Result<Vec<ScoredChunk>, BenchError> {
         let placed = self.single_segment();
         analyzer.fill_term_list(question, list);
@@ -250,10 +255,10 @@ fn measure(
     questions: &[&str],
 ) -> Result<Value, BenchError> {
     let oracle = Oracle::new(folder);
-    let (mut asker, mut analyzer) = (Asker::default(), Analyzer::new());
+    let (mut searcher, mut analyzer) = (Searcher::default(), Analyzer::new());
     let (mut gain, mut found, mut judged, mut same) = (0.0, 0.0, 0, 0);
     for (i, question) in questions.iter().enumerate() {
-        let hits = segment.ask(question, &mut asker)?;
+        let hits = segment.search(question, &mut searcher)?;
         let hits: Vec<u32> = hits.iter().map(|hit| hit.ordinal.0).collect();
         same += usize::from(oracle.best(&analyzer.terms(question)) == hits);
         if let Some(judgements) = folder.judgements.get(i).filter(|all| !all.is_empty()) {
@@ -284,10 +289,10 @@ fn latency_of(
     latency(
         questions.len(),
         bench.threads,
-        Asker::default,
-        |asker, i| {
+        Searcher::default,
+        |searcher, i| {
             // Whether it succeeds is seen where answers are judged.
-            let _ = std::hint::black_box(segment.ask(questions[i], asker));
+            let _ = std::hint::black_box(segment.search(questions[i], searcher));
         },
     )
 }

@@ -14,7 +14,7 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value, json};
 
@@ -35,11 +35,11 @@ const DEAD_SHARE: f64 = 0.1;
 pub struct VectorBench {
     /// Codes that walks compare; else those that suit the dimension.
     pub codes: Option<Codes>,
-    /// Threads that build, and that ask.
+    /// Threads that build and that search.
     pub threads: usize,
     /// The first so many vectors alone.
     pub limit: Option<usize>,
-    /// Shares of the vectors that random filters keep.
+    /// Fractions of the vectors that random filters match.
     pub filter_shares: Vec<f64>,
 }
 
@@ -63,13 +63,13 @@ pub fn run(
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
     let data = Data::read(folder, bench.limit)?;
-    let mut tell = |result: &str, fields: Value| line(&data.line(bench, result, fields));
+    let mut report = |result: &str, fields: Value| line(&data.line(bench, result, fields));
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let file = at.path().join("segment");
     let fields = build(&data, bench, &file)?;
-    tell("build", fields);
+    report("build", fields);
     let (segment, fields) = open(&data, &file)?;
-    tell("open", fields);
+    report("open", fields);
     let resident = |fields: &mut Value| {
         fields["mapped_resident_mib"] = json!(mapped_resident_mib(&file));
     };
@@ -79,11 +79,11 @@ pub fn run(
     };
     let mut fields = codes_only.measure(&data, bench, &segment, EF_TYPICAL)?;
     resident(&mut fields);
-    tell("search_codes", fields);
+    report("search_codes", fields);
     for ef in EFS {
         let mut fields = Case::all(&data).measure(&data, bench, &segment, ef)?;
         resident(&mut fields);
-        tell("search", fields);
+        report("search", fields);
     }
     let tenth = random_filter(data.count(), DEAD_SHARE);
     let truth = data.exact(|id| !tenth.contains(id));
@@ -95,7 +95,7 @@ pub fn run(
     for ef in EFS_OF_DEAD {
         let mut fields = case.measure(&data, bench, &segment, ef)?;
         fields["dead_share"] = json!(DEAD_SHARE);
-        tell("search_dead", fields);
+        report("search_dead", fields);
     }
     for &share in &bench.filter_shares {
         let filters = [
@@ -114,11 +114,11 @@ pub fn run(
                 ..Case::all(&data)
             };
             for ef in EFS {
-                tell(result, mark(case.measure(&data, bench, &segment, ef)?));
+                report(result, mark(case.measure(&data, bench, &segment, ef)?));
             }
         }
         let [(_, random), _] = &filters;
-        tell("exact_scan", mark(scan(&data, bench, random)?));
+        report("exact_scan", mark(scan(&data, bench, random)?));
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     let watch = Stopwatch::start();
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
-        flat.push(Local(local), vector)?;
+        flat.push(LocalOrdinal(local), vector)?;
     }
     let of_graph = Stopwatch::start();
     let graph = pool
@@ -164,7 +164,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     }))
 }
 
-/// Opens the mapped segment and asks once.
+/// Opens the mapped segment and searches once.
 fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), BenchError> {
     let started = Instant::now();
     let bytes = OsDisk
@@ -205,7 +205,7 @@ fn single_segment<'a>(
 
 static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
 
-/// What the questions ask of the segment.
+/// The searches of a segment.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     filter: Option<&'a RoaringBitmap>,
@@ -272,11 +272,11 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What a caller without an index would do: compare every vector that the filter keeps.
+/// Exact search without an index: compares every vector that the filter matches.
 fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Value, BenchError> {
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
-        flat.push(Local(local), vector)?;
+        flat.push(LocalOrdinal(local), vector)?;
     }
     let reader = VectorReader::new(flat.finish(), None)?;
     let placed = [SegmentReader {

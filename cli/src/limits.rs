@@ -1,14 +1,14 @@
-//! What the limits of a process (`ulimit`) do to it: they end in errors with advice, not in signals and panics.
+//! Resource limits of the process (`ulimit`) lead to errors with advice, not to signals and panics.
 //!
 //! | limit | without this | here |
 //! | --- | --- | --- |
 //! | `-f`, length of a file | SIGXFSZ ends the process | the write fails, as on a full disk |
-//! | `-v`, memory | SIGABRT, or a panic of a pool that gets no threads | exit status 1, and what was wanted; fewer threads |
-//! | `-s`, stack | SIGSEGV or SIGABRT in the first thread | work has a stack of its own |
+//! | `-v`, memory | SIGABRT, or a panic of a pool that gets no threads | exit status 1 with a message; fewer threads |
+//! | `-s`, stack | SIGSEGV or SIGABRT in the first thread | commands run on a stack of their own |
 //!
-//! A process that the system cannot even load into its memory is ended by the system.
+//! If the system cannot load the process into memory, it ends the process itself.
 //!
-//! Start reading at [`within`].
+//! Start reading at [`run_with_limits`].
 
 use std::io;
 use std::process::ExitCode;
@@ -26,21 +26,21 @@ const STACK_LEN: usize = 8 << 20;
 /// Bytes of the stack of each thread of the pool.
 const POOL_STACK_LEN: usize = 2 << 20;
 
-/// Runs a command on a stack of its own, with the limits' signals made errors.
+/// Runs a command on a stack of its own, with the signals of limits turned into errors.
 pub(crate) fn run_with_limits(run: fn() -> ExitCode) -> ExitCode {
     catch_signals();
     let thread = thread::Builder::new().name("loci".into());
     match thread.stack_size(STACK_LEN).spawn(run) {
-        // A panic has been printed, and its status is what a process that panics ends with.
+        // The panic is printed already; 101 is the exit status of a process that panics.
         Ok(command) => command.join().unwrap_or(ExitCode::from(101)),
         Err(error) => report_thread_error(&error),
     }
 }
 
-/// Makes the pool that heavy work of this process shares, with fewer threads where there are not as many to be had.
+/// Starts the thread pool of this process, with fewer threads if the limits allow no more.
 ///
 /// # Errors
-/// Where there is none to be had.
+/// If no thread can be started.
 pub(crate) fn start_pool() -> io::Result<()> {
     static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
     let started = STARTED.get_or_init(|| build_pool().map_err(|error| error.to_string()));
@@ -49,10 +49,10 @@ pub(crate) fn start_pool() -> io::Result<()> {
 
 fn build_pool() -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    // The pool can be asked for once only, and is not made by half.
+    // The pool can be built only once, and building it fails as a whole.
     let threads = match startable(cores, POOL_STACK_LEN) {
         all if all == cores => all,
-        // The store needs some, too.
+        // The store needs threads, too.
         some => (some / 2).max(1),
     };
     let builder = ThreadPoolBuilder::new().num_threads(threads);
@@ -70,9 +70,9 @@ fn report_thread_error(error: &io::Error) -> ExitCode {
 fn catch_signals() {
     use signal_hook::consts::{SIGABRT, SIGXFSZ};
     use signal_hook::flag;
-    // Caught, it does nothing, and the write that caused it fails. A child that is started has the default again.
+    // A handler that does nothing makes the write fail instead. Children start with the default handler.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    // What wants memory that is not there, or overflows its stack, has said so.
+    // Failed allocations and stack overflows print a message before they abort.
     let _ = flag::register_conditional_shutdown(SIGABRT, 1, Arc::new(AtomicBool::new(true)));
 }
 

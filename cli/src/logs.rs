@@ -1,14 +1,14 @@
-//! The log of a server: lines on standard error for people or programs, and a file of who did what.
+//! The log of a server on standard error, and the audit log in a file.
 //!
-//! Targets are `audit` (who showed a key, who changed something or was refused), `slow` (calls that took long), and the
-//! modules that have something to tell. No question, text or secret is in them.
+//! Targets are `audit` (keys used, changes, refusals), `slow` (slow calls), and the names of modules. The log contains
+//! no question, text or secret.
 
 use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use loci_server::config::LogForm;
+use loci_server::config::{LogForm, unknown_variables};
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::layer;
@@ -18,7 +18,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::VisibleStderr;
 
-/// Begins the log of this process. A second call does nothing.
+/// Starts the log of this process, and warns of unknown environment variables.
 ///
 /// # Errors
 /// When the audit file cannot be opened.
@@ -35,8 +35,11 @@ pub(crate) fn begin(form: LogForm, audit: Option<&Path>) -> io::Result<()> {
         None => None,
     };
     let registry = tracing_subscriber::registry();
-    // One that was begun before stays.
+    // A log that was started before remains.
     let _ = registry.with(to_stderr(form)).with(to_file).try_init();
+    for variable in unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+        tracing::warn!("{variable}");
+    }
     Ok(())
 }
 
@@ -44,11 +47,11 @@ fn to_stderr<S>(form: LogForm) -> Option<Box<dyn Layer<S> + Send + Sync>>
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
 {
-    // Libraries are heard when something is wrong.
+    // Libraries log warnings only.
     let filter = Targets::new()
         .with_default(LevelFilter::WARN)
         .with_target("loci", LevelFilter::INFO)
-        // It warns of what clients do, in their words.
+        // Its warnings quote text of clients.
         .with_target("rmcp", LevelFilter::ERROR)
         .with_target("audit", LevelFilter::INFO)
         .with_target("slow", LevelFilter::WARN);

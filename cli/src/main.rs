@@ -1,11 +1,11 @@
 //! The `loci` command line.
 //!
 //! Standard output carries answers (one JSON object a line with `--json`), standard error carries
-//! progress and messages. Exit status: 0 done; 1 it ran and something is wrong; 2 the call itself is wrong.
+//! progress and messages. Exit status: 0 success; 1 the command ran and found a problem or failed; 2 wrong arguments.
 //!
 //! Start reading at [`args::Command`], then the module of a command in [`commands`].
 
-// What is printed goes through `output`, which lets nothing control the terminal.
+// All printing goes through `output`, which escapes terminal control characters.
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod advice;
@@ -22,36 +22,37 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use loci_server::config::unknown_variables;
 use locidb::storage::permissions::{self, UMASK_ENV};
 use output::{Printer, note};
 
-/// A question asks for some 200 small pieces of memory; the system's allocator took a sixth of its time:
+/// A search makes some 200 small allocations; the system's allocator took a sixth of its time:
 /// `docs/decisions/0012-allocator.md`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How a command ended, when it did not fail.
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommandStatus {
-    /// All is well.
-    Well,
-    /// It ran, and something is wrong that it has told.
-    Wrong,
+    /// Exit status 0.
+    Success,
+    /// The command ran and printed a problem: exit status 1.
+    ProblemsFound,
 }
 
-/// A call that cannot be carried out as it was made: exit status 2.
+/// Wrong arguments: exit status 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
 fn main() -> ExitCode {
-    limits::run_with_limits(carry_out)
+    limits::run_with_limits(run_command)
 }
 
-fn carry_out() -> ExitCode {
+fn run_command() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(refused) => return say(&refused),
+        Err(error) => return print_parse_error(&error),
     };
     if let Command::Parse(args) = &cli.command {
         return commands::parse::child(args);
@@ -62,41 +63,55 @@ fn carry_out() -> ExitCode {
         note!("loci: {error}");
         return ExitCode::from(2);
     }
+    note_unknown_variables(&cli.command);
     let out = Printer::new(cli.json);
     match commands::run(cli.command, &out) {
-        Ok(CommandStatus::Well) => ExitCode::SUCCESS,
-        Ok(CommandStatus::Wrong) => ExitCode::from(1),
+        Ok(CommandStatus::Success) => ExitCode::SUCCESS,
+        Ok(CommandStatus::ProblemsFound) => ExitCode::from(1),
         Err(error) => {
             match advice::for_error(&error) {
                 Some(advice) => note!("loci: {}: {advice}", output::message(&error)),
                 None => note!("loci: {}", output::message(&error)),
             }
-            let wrong_call = error.chain().any(|cause| cause.is::<UsageError>());
-            ExitCode::from(if wrong_call { 2 } else { 1 })
+            let is_usage_error = error.chain().any(|cause| cause.is::<UsageError>());
+            ExitCode::from(if is_usage_error { 2 } else { 1 })
         }
     }
 }
 
-/// Prints help, or what is wrong with the arguments, which may be names of files that a stranger chose.
-fn say(refused: &clap::Error) -> ExitCode {
-    let text = refused.to_string();
+/// Prints help, or the error in the arguments, which may contain untrusted file names.
+fn print_parse_error(error: &clap::Error) -> ExitCode {
+    let text = error.to_string();
     let text = output::escape_controls(&text);
-    let written = if refused.use_stderr() {
+    let written = if error.use_stderr() {
         write!(std::io::stderr(), "{text}")
     } else {
         write!(std::io::stdout(), "{text}")
     };
-    let status = written.map_or(1, |()| refused.exit_code());
+    let status = written.map_or(1, |()| error.exit_code());
     ExitCode::from(status as u8)
 }
 
-/// Has all that this process makes, and its children do, be its owner's alone, or as `LOCI_UMASK` says.
+/// Prints a note for each environment variable that starts with `LOCI_` and has no meaning.
+fn note_unknown_variables(command: &Command) {
+    // Servers write it to their log, and the parent of `__first` has printed it.
+    if !matches!(
+        command,
+        Command::Serve(_) | Command::Mcp(_) | Command::First(_)
+    ) {
+        for variable in unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+            note!("loci: {variable}");
+        }
+    }
+}
+
+/// Makes new files of this process and its children private to the owner, or sets the mask in `LOCI_UMASK`.
 fn make_files_private() -> Result<(), UsageError> {
     let given = std::env::var_os(UMASK_ENV).filter(|given| !given.is_empty());
     let is_mask =
         |given: &std::ffi::OsStr| given.to_str().and_then(permissions::parse_umask).is_some();
     if given.is_some_and(|given| !is_mask(&given)) {
-        let why = "give up to three octal digits that leave the owner all, as 077, 027 or 007";
+        let why = "give up to three octal digits that leave all rights to the owner, such as 077, 027 or 007";
         return Err(UsageError(format!("{UMASK_ENV}: {why}")));
     }
     #[cfg(unix)]
@@ -109,17 +124,18 @@ fn make_files_private() -> Result<(), UsageError> {
     Ok(())
 }
 
-/// Has the kernel give this process no huge pages unasked, as some systems are set to: memory that was given back would
-/// be resident again (`docs/decisions/0018-huge-pages.md`). Its children inherit it.
+/// Disables transparent huge pages for this process and its children: with them, freed memory would stay resident
+/// (`docs/decisions/0018-huge-pages.md`).
 fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
-    // A kernel that has no such switch gives them as it likes, which costs memory only.
+    // On a kernel without this switch, huge pages only cost memory.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.
+/// redb panics on some damage of its file; the store turns these panics into typed errors, which say more than a
+/// backtrace.
 fn silence_caught_panics() {
-    let tell = std::panic::take_hook();
+    let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let is_of_redb = |path: &str| {
             path.split(['/', '\\'])
@@ -128,9 +144,9 @@ fn silence_caught_panics() {
         if panic.location().is_some_and(|at| is_of_redb(at.file())) {
             note!("loci: loci.redb is damaged")
         } else {
-            // Its message may quote what a stranger wrote.
+            // Its message may quote untrusted text.
             match output::escape_controls(&panic.to_string()) {
-                Cow::Borrowed(_) => tell(panic),
+                Cow::Borrowed(_) => previous(panic),
                 Cow::Owned(message) => note!("{message}"),
             }
         }

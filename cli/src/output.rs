@@ -1,7 +1,7 @@
 //! Printing: JSON lines for programs, tables and wrapped text for people; messages and logs on standard error.
 //!
-//! Always true: nothing that a document, a file's name or an error says controls the terminal. A control character is
-//! printed as a sign for it ([`visible`]), in JSON as its escape, with which the value is the same.
+//! Invariant: no text of a document, file name or error controls the terminal. A control character is printed as a
+//! visible sign ([`escape_controls`]), in JSON as its escape, which keeps the value.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -29,7 +29,10 @@ impl Printer {
         self.line(&line)
     }
 
-    /// Prints a line, or says why it cannot be.
+    /// Prints a line.
+    ///
+    /// # Errors
+    /// Those of standard output.
     pub(crate) fn write(&self, line: &str) -> io::Result<()> {
         let line = if self.json {
             escaped_json(line)
@@ -39,8 +42,8 @@ impl Printer {
         writeln!(io::stdout().lock(), "{line}")
     }
 
-    /// Prints a line. A reader that hangs up ends the program quietly: not for work that must go on
-    /// without one.
+    /// Prints a line. If the reader closed the pipe, the process exits with status 0: not for work that must
+    /// continue without a reader.
     pub(crate) fn line(&self, line: &str) -> anyhow::Result<()> {
         match self.write(line) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -64,18 +67,18 @@ impl Printer {
     }
 }
 
-/// Prints a message on standard error; takes what `format!` takes.
+/// Prints a message on standard error; takes the arguments of `format!`.
 macro_rules! note {
     ($($text:tt)*) => { $crate::output::print_note(&format!($($text)*)) };
 }
 pub(crate) use note;
 
-/// Prints a line on standard error; nobody may be reading it.
+/// Prints a line on standard error; ignores a closed pipe.
 pub(crate) fn print_note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", escape_controls(line));
 }
 
-/// Standard error for lines that may say what strangers wrote.
+/// Standard error for lines that may contain untrusted text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VisibleStderr {
     /// Whether the lines are JSON.
@@ -99,8 +102,7 @@ impl Write for VisibleStderr {
     }
 }
 
-/// Whether a terminal obeys the character rather than shows it, other than a line's end and a tab; or it makes what is
-/// around it look like something else.
+/// Whether the character controls a terminal (line ends and tabs excepted) or reorders the text around it.
 fn is_control(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -110,7 +112,7 @@ fn is_control(c: char) -> bool {
     }
 }
 
-/// `text` with a sign in the place of each control character: `␛` for an escape, `�` for one that has none.
+/// `text` with each control character replaced by a visible sign: `␛` for an escape, `�` for one without a sign.
 pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -124,7 +126,7 @@ pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(sign).collect())
 }
 
-/// [`visible`], with signs for line ends and tabs, too: what stands on a line cannot begin another.
+/// [`escape_controls`], and line ends and tabs too: the result is one line.
 pub(crate) fn escape_to_one_line(text: &str) -> String {
     let sign = |c: char| match c {
         '\n' => '\u{240a}',
@@ -134,7 +136,7 @@ pub(crate) fn escape_to_one_line(text: &str) -> String {
     escape_controls(text).chars().map(sign).collect()
 }
 
-/// JSON with each control character as its escape. Outside of strings JSON has none but white space.
+/// JSON with each control character escaped. Outside of strings JSON contains only white space.
 fn escaped_json(json: &str) -> Cow<'_, str> {
     if !json.contains(is_control) {
         return Cow::Borrowed(json);
@@ -142,7 +144,7 @@ fn escaped_json(json: &str) -> Cow<'_, str> {
     let mut escaped = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_control(c) {
-            // All of them lie in the basic plane. A string takes all that is written to it.
+            // All of them are in the basic multilingual plane. Writing to a string cannot fail.
             let _ = write!(escaped, "\\u{:04x}", c as u32);
         } else {
             escaped.push(c);
@@ -151,12 +153,12 @@ fn escaped_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a person looks at standard error.
+/// Whether standard error is a terminal.
 pub(crate) fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// An error with its causes, each said once.
+/// An error with its causes, without repetitions.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {

@@ -1,4 +1,4 @@
-//! Progress: a bar on a terminal, nothing when piped; and the wish to stop.
+//! Progress: a bar on a terminal, nothing when piped; and interruption by the user.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,14 @@ use crate::output::{escape_controls, is_stderr_terminal, note};
 /// Whether the user asked to stop. Set by the handler of the interrupt signal.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Makes an interrupt stop long work after the step it is at; a second one ends the process.
+/// Makes an interrupt stop long work after the current step; a second one ends the process.
 pub(crate) fn catch_interrupts() {
-    // Without a handler an interrupt ends the process at once, and the store is as safe.
+    // Without a handler an interrupt ends the process immediately, which is just as safe for the store.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        note!("loci: stopping; what is stored stays, run the same command to go on");
+        note!("loci: stopping; stored data is kept, run the same command again to continue");
     });
 }
 
@@ -41,16 +41,16 @@ impl Bar {
         Bar { bar }
     }
 
-    /// Runs `print` with the bar out of the way.
+    /// Runs `print` while the bar is hidden.
     pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
 }
 
-/// Writes how long the rest will take, once the first steps have shown how long a step takes.
+/// Writes the estimated remaining time, once the first steps are measured.
 fn write_time_left(state: &ProgressState, to: &mut dyn std::fmt::Write) {
     if (1..state.len().unwrap_or(0)).contains(&state.pos()) && !state.eta().is_zero() {
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = write!(to, ", {:#} left", HumanDuration(state.eta()));
     }
 }

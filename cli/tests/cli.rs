@@ -230,3 +230,25 @@ fn second_process_on_a_store_fails_immediately() {
     let _held = locidb::Database::open(&db).unwrap();
     refused(1, &["stats", "--db", &db], "open in another process");
 }
+
+#[test]
+fn unknown_environment_variables_are_noted_on_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    json(0, &["config", "--db", &db, "set", "hops", "2"]);
+    let run = |variable: &str| {
+        let mut command = Command::cargo_bin("loci").unwrap();
+        let args = ["config", "--db", &db, "get", "hops", "--json"];
+        let output = command.args(args).env(variable, "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert_eq!(stdout, "{\"key\":\"hops\",\"value\":2}\n");
+        stderr
+    };
+    let note = "loci: LOCI_SLOWMS is not a variable that loci knows; did you mean LOCI_SLOW_MS?\n";
+    assert_eq!(run("LOCI_SLOWMS"), note);
+    for known in ["LOCI_SLOW_MS", "LOCI_SERVICE_HOST", "UNRELATED"] {
+        assert_eq!(run(known), "", "{known}");
+    }
+}

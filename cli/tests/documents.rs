@@ -405,10 +405,8 @@ fn the_demonstration_answers_each_question_from_the_right_document() {
     for (answer, expected) in answers.iter().zip(&expected) {
         let hits = answer["hits"].as_array().unwrap();
         assert_eq!(answer["question"], expected[0]);
-        let found = hits
-            .iter()
-            .any(|hit| hit["document"] == format!("demo::{}", expected[1]));
-        assert!(found, "{}: {hits:#?}", expected[0]);
+        let document = format!("demo::{}", expected[1]);
+        assert_eq!(hits[0]["document"], document, "{}: {hits:#?}", expected[0]);
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use common::{db_path, json, json_lines, loci, recount};
 use loci_torture::report::Rounds;
 use loci_torture::suites::kill;
+use loci_torture::suites::killed_process::KillOptions;
 
 const LOCI: &str = env!("CARGO_BIN_EXE_loci");
 
@@ -103,9 +104,11 @@ fn killed_ingest_resumes_where_it_stopped() {
 #[test]
 fn ten_kills_preserve_acknowledged_writes() {
     let args = kill::KillArgs {
-        rounds: Rounds::all(10, 7),
-        loci: LOCI.into(),
-        double: true,
+        options: KillOptions {
+            rounds: Rounds::all(10, 7),
+            loci: LOCI.into(),
+            double: true,
+        },
         command: None,
     };
     let report = kill::run(&args).unwrap();

@@ -7,8 +7,8 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
+use common::db_path;
 use common::test_server::TestServer;
-use common::{db_path, json};
 use loci_client::call::{Change, Role};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Location};
 use locidb::{NewAsset, NewChunk, NewDocument};
@@ -715,26 +715,7 @@ fn only_loopback_is_served_without_keys_and_sign_in_is_skipped() {
 #[test]
 fn key_selects_the_store_on_pages() {
     let root = tempfile::tempdir().unwrap();
-    for name in ["one", "two"] {
-        let path = root.path().join(name);
-        json(
-            0,
-            &[
-                "config",
-                "--db",
-                path.to_str().unwrap(),
-                "set",
-                "language",
-                "en",
-            ],
-        );
-    }
-    let served = TestServer::start(&[
-        "--root",
-        root.path().to_str().unwrap(),
-        "--listen",
-        "127.0.0.1:0",
-    ]);
+    let served = TestServer::with_two_stores(root.path());
     for (name, key) in &served.keys {
         let page = Browser::sign_in(&served, key).get("/");
         assert!(

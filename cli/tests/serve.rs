@@ -6,7 +6,6 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -253,26 +252,7 @@ fn busy_store_does_not_block_other_stores() {
 #[test]
 fn wrong_key_and_missing_store_give_the_same_error() {
     let root = tempfile::tempdir().unwrap();
-    for name in ["one", "two"] {
-        let path = root.path().join(name);
-        json(
-            0,
-            &[
-                "config",
-                "--db",
-                path.to_str().unwrap(),
-                "set",
-                "language",
-                "en",
-            ],
-        );
-    }
-    let served = TestServer::start(&[
-        "--root",
-        root.path().to_str().unwrap(),
-        "--listen",
-        "127.0.0.1:0",
-    ]);
+    let served = TestServer::with_two_stores(root.path());
     assert_eq!(served.keys.len(), 2, "a store without keys gets one");
     let (name, key) = &served.keys[0];
     let client = served.client(key).unwrap();
@@ -690,14 +670,7 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
     assert_eq!(open.wait_for_end(2), None);
     let writing = thread::spawn(move || client.apply(vec![put(document("", "made", "heron"))]));
     thread::sleep(Duration::from_millis(300));
-    let pid = served.child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    served.send_signal("TERM");
     let until = Instant::now() + Duration::from_secs(5);
     for address in [served.address, served.http] {
         while TcpStream::connect(address).is_ok() {
@@ -803,14 +776,7 @@ fn tls_certificate_is_verified_and_can_be_replaced() {
     assert!(connect(&other).is_err(), "the authority is another one");
     std::fs::copy(&other, &certificate).unwrap();
     std::fs::copy(&other_secret, &secret).unwrap();
-    let pid = served.child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-HUP", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    served.send_signal("HUP");
     let until = Instant::now() + Duration::from_secs(10);
     while connect(&other).is_err() {
         assert!(Instant::now() < until, "the certificate is still the first");
@@ -867,6 +833,52 @@ fn audit_log_records_calls_without_texts_or_secrets() {
             .any(|line| line["level"] == "WARN" && line["route"] == "wire")
     );
     assert!(!text.contains(secret) && !text.contains("plumage"));
+}
+
+#[test]
+fn steps_of_a_transaction_are_in_metrics_and_audit_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, log) = (db_path(folder.path()), folder.path().join("audit.log"));
+    let served = TestServer::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--audit-log",
+        log.to_str().unwrap(),
+    ]);
+    let (writer, key) = served.with_key(Role::Write, None);
+    writer
+        .write(|tx| tx.put_document(document("", "a", "plumage")))
+        .unwrap();
+    let (reader, _) = served.with_key(Role::Read, None);
+    let refused = reader.write(|tx| tx.put_document(document("", "b", "plumage")));
+    assert_eq!(code(refused), Code::Forbidden);
+    let mut other = WireConnection::open(served.address, &key);
+    other.call(1, 0, &call::Commit { transaction: 7 });
+    assert_eq!(other.wait_for_end(1), Some(Code::Conflict));
+    let metrics = served.get("/metrics", Some(&served.keys[0].1)).body;
+    for (call, code) in [
+        ("Begin", "ok"),
+        ("Begin", "forbidden"),
+        ("Step", "ok"),
+        ("Commit", "ok"),
+        ("Commit", "conflict"),
+    ] {
+        let line = format!("loci_calls_total{{call=\"{call}\",code=\"{code}\"}} 1");
+        assert!(metrics.lines().any(|of| of == line), "{line}\n{metrics}");
+    }
+    assert!(metrics.contains("loci_call_seconds_count{call=\"Step\"} 1"));
+    let id = key.split('_').nth(1).unwrap();
+    let lines = common::json_lines(&std::fs::read_to_string(log).unwrap());
+    let calls = lines.iter().filter(|line| line["key"] == id);
+    let calls: Vec<&str> = calls.filter_map(|line| line["call"].as_str()).collect();
+    assert_eq!(calls, ["Begin", "Step", "Commit", "Commit"]);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line["call"] == "Begin" && line["code"] == "forbidden")
+    );
 }
 
 /// What Linux tells of a process under a name, as `VmRSS`; `None` where it knows no such thing.

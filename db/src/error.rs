@@ -7,16 +7,16 @@ use loci_storage::segment::PartError;
 use loci_types::search::OptionError;
 use loci_types::settings::SettingError;
 
-/// An error of the database. Every variant tells its reader what to do next.
+/// An error of the database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store failed, or refused what it was given.
+    /// The store failed, or refused its input.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A question could not be answered: its filter, strategy or vector is wrong.
     #[error(transparent)]
-    Query(#[from] loci_query::QueryError),
+    Query(QueryError),
     /// A setting is unknown, or does not allow the value.
     #[error("{0}")]
     Setting(String),
@@ -26,7 +26,7 @@ pub enum Error {
     /// The embedder failed. Text and graph still answer.
     #[error("embedder: {0}")]
     Embed(String),
-    /// The budget has no room for a prompt. Give it more.
+    /// The budget is too small for a prompt. Raise it.
     #[error(transparent)]
     Budget(#[from] loci_query::prompt::BudgetTooSmall),
     /// The caller asked to stop; nothing of the interrupted step was stored.
@@ -37,6 +37,15 @@ pub enum Error {
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         Error::Store(error.into())
+    }
+}
+
+impl From<QueryError> for Error {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Embed(why) => Error::Embed(why),
+            error => Error::Query(error),
+        }
     }
 }
 
@@ -62,8 +71,8 @@ impl From<Error> for StoreError {
 }
 
 impl Error {
-    /// Whether a file of the store lost pages while it was read: it is given up and built again in the background, so
-    /// that the same call succeeds soon.
+    /// Whether a file of the store lost pages while it was read: the background rebuilds it, so the same call succeeds
+    /// soon.
     pub fn is_lost_pages(&self) -> bool {
         let error = match self {
             Error::Store(error) | Error::Query(QueryError::Store(error)) => error,
@@ -78,7 +87,7 @@ impl Error {
         )
     }
 
-    /// Gives an error back the type that it had before it went through the committing thread.
+    /// The error of a closure that the committing thread ran, with the type that it had there.
     pub(crate) fn from_store_error(error: StoreError) -> Error {
         match error {
             StoreError::Caller(inner) => match inner.downcast::<Error>() {

@@ -3,60 +3,47 @@
 //! Open a [`Database`], put documents in [`Database::write`], ask with [`Database::search`]. A write is
 //! all or nothing over everything that a search reads; a search sees one committed state.
 //!
-//! | module | what |
-//! | --- | --- |
-//! | [`database`] | the handle: open, write, search, close |
-//! | [`document`] | what is stored |
-//! | [`transaction`] | what a writer may do |
-//! | [`settings`] | the settings of a store |
-//! | [`compact`] | disk and segments given back |
-//! | [`stats`] | its figures, and a recount of them |
-//! | [`snapshot`] | one committed state |
+//! Each folder uses those below it in this table, never one above:
 //!
+//! | folder | what it holds | start at |
+//! | --- | --- | --- |
+//! | `admin` | check, repair, compaction, backup, export, upgrade | `check.rs` |
+//! | `read` | answers in words, recorded answers, the citation network, statistics | `ask.rs` |
+//! | `database` | the handle [`Database`]: open, write, search, update what is derived | `handle.rs` |
+//! | `write` | [`WriteTransaction`]: documents, edits of concepts, origins | `transaction.rs` |
+//! | `maintenance` | the background thread: merging segments, rebuilding what was damaged | `thread.rs` |
+//! | `spaces` | vector spaces: fitting, calibration, the switch from one to another | `switch.rs` |
+//! | `analysis` | ranks, communities and their digests, types of concepts | `graph.rs` |
+//! | `state` | what the threads of an open store share, and its snapshots | `inner.rs` |
+//! | `segments` | writing the indexes of a segment | `writer.rs` |
+//! | `embedders` | what makes vectors of texts | `projector.rs` |
+//! | `statements` | what documents state, as rows and merged records | `contributions.rs` |
+//!
+//! All of them use the files beside this one: errors, progress, settings, the clock and the thread pool.
 //! Rows, records and keys are those of [`storage`].
 
+mod admin;
 mod analysis;
-mod ask;
-mod backup;
-mod calibrate;
-mod check;
-mod chunk_offsets;
-mod citations;
-pub mod compact;
-mod contributions;
-mod corpus;
-pub mod database;
-mod digests;
-mod edits;
+mod clock;
+mod database;
+mod embedders;
 mod error;
-mod export;
-mod external_model;
-mod facets;
-mod items;
-mod local_model;
 mod maintenance;
-mod origins;
 mod progress;
-mod recovery;
-mod retrievals;
-mod segment;
-pub mod settings;
-pub mod snapshot;
-mod space;
-pub mod stats;
-mod switch;
+mod read;
+mod segments;
+mod settings;
+mod spaces;
+mod state;
+mod statements;
 mod thread_pool;
-pub mod transaction;
-pub mod types;
-mod upgrade;
-mod works;
+mod write;
 
-pub use analysis::{AnalysisReport, CentralConcept};
-pub use compact::CompactionReport;
-pub use database::{Database, Options, PageWatch};
-pub use edits::ConceptEdit;
+pub use admin::compact::CompactionReport;
+pub use analysis::graph::{AnalysisReport, CentralConcept};
+pub use analysis::types::TypeMap;
+pub use database::handle::{Database, Options};
 pub use error::Error;
-pub use items::ItemStats;
 pub use loci_graph as graph;
 pub use loci_models::{EmbedError, Embedder, GenerateError, Generator, Tokenizer};
 #[cfg(feature = "minilm")]
@@ -82,13 +69,15 @@ pub use loci_types::document::{
     NewRelation,
 };
 pub use progress::{NoProgress, Progress};
-pub use retrievals::{
+pub use read::items::ItemStats;
+pub use read::retrievals::{
     HitRef, JudgedChunk, Replay, ReplayMetrics, ReplayedAnswer, Retrieval, RetrievalMethod,
     RetrievedHit,
 };
+pub use read::stats::{PendingStats, Recount, SpaceStats, Stats};
+pub use read::works::{CitationNetwork, Claim, Work, WorkCitation};
 pub use settings::{EmbedderChoice, FusionChoice, Settings};
-pub use snapshot::DatabaseSnapshot;
-pub use stats::{PendingStats, Recount, SpaceStats, Stats};
-pub use transaction::WriteTransaction;
-pub use types::TypeMap;
-pub use works::{CitationNetwork, Claim, Work, WorkCitation};
+pub use state::inner::PageWatch;
+pub use state::snapshot::DatabaseSnapshot;
+pub use write::concept_edits::ConceptEdit;
+pub use write::transaction::WriteTransaction;

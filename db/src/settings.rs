@@ -7,10 +7,10 @@ use loci_index::analysis::{detect, language_code};
 use loci_index::text::{Field, FieldWeights, UNIFORM_WEIGHTS};
 use loci_storage::{Rows, StoreError, Table};
 use loci_types::settings::LANGUAGE_AUTO;
-pub use loci_types::settings::{EmbedderChoice, FusionChoice, SettingError, Settings};
+pub use loci_types::settings::{EmbedderChoice, FusionChoice, Settings};
 use serde_json::Value;
 
-/// FieldWeights of fields that are set, and what says so.
+/// Fields whose weights are settings, and their names.
 const WEIGHT_SETTINGS: [(Field, &str); 4] = [
     (Field::Title, "weight_title"),
     (Field::Headings, "weight_headings"),
@@ -38,7 +38,7 @@ pub(crate) fn read(rows: &dyn Rows) -> Result<Settings, StoreError> {
 }
 
 /// ISO 639-3 of the language that a document with this text is in, by the setting of the store.
-pub(crate) fn language_of(rows: &dyn Rows, text: &str) -> Result<Option<String>, StoreError> {
+pub(crate) fn detect_language(rows: &dyn Rows, text: &str) -> Result<Option<String>, StoreError> {
     let json = rows.get(Table::Settings, b"language")?;
     let set: Option<String> = json.and_then(|json| serde_json::from_slice(&json).ok());
     let set = set.filter(|language| language != LANGUAGE_AUTO);
@@ -46,7 +46,7 @@ pub(crate) fn language_of(rows: &dyn Rows, text: &str) -> Result<Option<String>,
     Ok(code.map(str::to_owned))
 }
 
-/// How often words of each field count.
+/// How many times a word of each field counts.
 pub(crate) fn weights(rows: &dyn Rows) -> Result<FieldWeights, StoreError> {
     let mut weights = UNIFORM_WEIGHTS;
     for (field, name) in WEIGHT_SETTINGS {

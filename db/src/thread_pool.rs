@@ -1,7 +1,7 @@
 //! Where work on all cores runs: in threads of this crate's own, which do nothing else.
 //!
 //! A caller may be a thread of rayon's global pool, waiting for the committing thread. Work of that
-//! thread must then not need the global pool, or neither would ever go on. And whoever waits here does
+//! thread must then not need the global pool, or neither would ever go on. And a thread that waits here does
 //! nothing else meanwhile: a thread of a pool that waited inside of it could take up a task that asks
 //! for a lock which it holds itself.
 
@@ -18,7 +18,7 @@ thread_local! {
     static BACKGROUND: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on what this thread builds takes one core, and leaves the others to searches and writes.
+/// From now on this thread builds on one core, and leaves the others to searches and writes.
 pub(crate) fn mark_background_thread() {
     BACKGROUND.set(true);
 }
@@ -33,10 +33,10 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         ALL.get_or_init(|| pool(0))
     };
     let Some(pool) = pool else {
-        // No threads are to be had: the caller's pool, whichever it is.
+        // No thread can be started: use the caller's pool.
         return work();
     };
-    // Taken by whichever thread there is.
+    // Taken by the thread that runs first.
     let work = Mutex::new(Some(work));
     let take = || work.lock().take().map(|work| work());
     let done = std::thread::scope(|scope| {

@@ -200,6 +200,12 @@ fn dangling_row_is_found_only_by_deep_check() {
     assert!(deep[0].finding.contains("suffix") && !deep[0].key.is_empty());
 }
 
+/// The reasons why an answer is partial, a line each.
+fn reasons(answer: &locidb::Answer) -> String {
+    let lines: Vec<String> = answer.partial.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
 #[test]
 fn hit_with_damaged_row_is_omitted_and_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +243,7 @@ fn hit_with_damaged_row_is_omitted_and_reported() {
     let (mut same, left) = (chunks(&before), chunks(&after));
     same.pop();
     assert_eq!(left, same);
-    let reasons = after.partial.join("\n");
+    let reasons = reasons(&after);
     assert!(
         reasons.contains("left out") && reasons.contains("chunks"),
         "{reasons}"

@@ -634,7 +634,7 @@ fn store_answers_partially_and_accepts_writes_during_rebuild() {
         answer
             .partial
             .iter()
-            .any(|note| note.contains("built again")),
+            .any(|note| note.to_string().contains("built again")),
         missing > 0 || view.snapshot().is_rebuilding()
     );
     // What is written, replaced and deleted meanwhile is as it is told, whatever is built of what was before.
@@ -649,7 +649,7 @@ fn store_answers_partially_and_accepts_writes_during_rebuild() {
     let mut hits: Vec<&str> = answer.hits.iter().map(|hit| &hit.document[..]).collect();
     hits.sort_unstable();
     assert_eq!(hits, ["0", "1", "3", "4", "5", "new"]);
-    assert_eq!(answer.partial, Vec::<String>::new());
+    assert_eq!(answer.partial, []);
     let mut findings = Vec::new();
     database
         .check(true, &NoProgress, &mut |finding| findings.push(finding))
@@ -850,7 +850,7 @@ fn terms_skipped_for_time_are_reported() {
     let answer = database.search(&request).unwrap();
     assert_eq!(answer.hits.len(), 1, "the rarest word counts always");
     assert_eq!(answer.hits[0].text, "word7 and the water");
-    assert!(answer.partial[0].contains("terms not counted"));
+    assert!(answer.partial[0].to_string().contains("terms not counted"));
     let all = database.search(&text("the water of word7")).unwrap();
     assert!(all.partial.is_empty() && all.hits.len() == 10);
 }

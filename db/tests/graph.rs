@@ -255,7 +255,7 @@ fn split_separates_two_concepts_with_one_name() {
     let database = store(folder.path());
     let key = |key: &str| DocumentKey::new("", "", key).unwrap();
     let none = database.write(move |tx| tx.split_concept("iron", &[key("rivers")], "iron (tool)"));
-    assert!(none.unwrap_err().to_string().contains("does not speak of"));
+    assert!(none.unwrap_err().to_string().contains("does not mention"));
     let edit = database
         .write(move |tx| tx.split_concept("iron", &[key("mill")], "Iron (tool)"))
         .unwrap();

@@ -11,48 +11,6 @@ use crate::kind::Kind;
 use crate::language::Language;
 use crate::{chat, subtitles};
 
-/// Extension (lower case) to kind. The first extension of a kind is the usual one.
-const EXTENSIONS: &[(&str, Kind)] = &[
-    ("md", Kind::Markdown),
-    ("markdown", Kind::Markdown),
-    ("mdown", Kind::Markdown),
-    ("mkd", Kind::Markdown),
-    ("txt", Kind::Text),
-    ("text", Kind::Text),
-    ("log", Kind::Text),
-    ("rst", Kind::Text),
-    ("adoc", Kind::Text),
-    ("org", Kind::Text),
-    ("bib", Kind::Text),
-    ("csv", Kind::Text),
-    ("tsv", Kind::Text),
-    ("html", Kind::Html),
-    ("htm", Kind::Html),
-    ("xhtml", Kind::Html),
-    ("pdf", Kind::Pdf),
-    ("pptx", Kind::Pptx),
-    ("pptm", Kind::Pptx),
-    ("ppsx", Kind::Pptx),
-    ("docx", Kind::Docx),
-    ("docm", Kind::Docx),
-    ("dotx", Kind::Docx),
-    ("epub", Kind::Epub),
-    ("tex", Kind::Latex),
-    ("latex", Kind::Latex),
-    ("nxml", Kind::Jats),
-    ("jsonl", Kind::Chat),
-    ("srt", Kind::Subtitles),
-    ("vtt", Kind::Subtitles),
-    ("png", Kind::Image),
-    ("jpg", Kind::Image),
-    ("jpeg", Kind::Image),
-    ("gif", Kind::Image),
-    ("webp", Kind::Image),
-    ("bmp", Kind::Image),
-    ("tif", Kind::Image),
-    ("tiff", Kind::Image),
-];
-
 /// First bytes that only one kind has.
 const MAGIC: &[(&[u8], Kind)] = &[
     (b"\x89PNG\r\n\x1a\n", Kind::Image),
@@ -64,14 +22,14 @@ const MAGIC: &[(&[u8], Kind)] = &[
     (b"WEBVTT", Kind::Subtitles),
 ];
 
-/// Names that tell what a zip archive is when one of them stands near its start.
+/// Names that tell what a zip archive is when one of them is near its start.
 const ZIP_ENTRIES: &[(&str, Kind)] = &[
     ("application/epub+zip", Kind::Epub),
     ("word/", Kind::Docx),
     ("ppt/", Kind::Pptx),
 ];
 
-/// How far into a file its PDF signature may stand (the format's own appendix says 1,024).
+/// How far into a file its PDF signature may be (the format's own appendix says 1,024).
 const PDF_SIGNATURE_WITHIN: usize = 1024;
 
 /// How much of a file is looked at.
@@ -131,11 +89,7 @@ fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
         "json" => by_json(head),
         "jsonl" if !head.is_empty() => by_json(head),
         "txt" | "text" | "log" => Some(by_turns(&valid(head)).unwrap_or(Kind::Text)),
-        _ => EXTENSIONS
-            .iter()
-            .find(|(e, _)| *e == extension)
-            .map(|&(_, kind)| kind)
-            .or_else(|| Language::from_extension(extension).map(Kind::Code)),
+        _ => Kind::from_extension(extension),
     }
 }
 
@@ -211,26 +165,4 @@ fn by_text(head: &[u8]) -> Option<Kind> {
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|w| w == needle)
-}
-
-impl Kind {
-    /// The kind that a command line names: `pdf`, `html`, `markdown`, `text`, a language such as
-    /// `rust`, or any usual extension. `auto` and `code` name no kind: use [`detect`].
-    pub fn from_name(name: &str) -> Option<Kind> {
-        let name = name.to_ascii_lowercase();
-        let named = match name.as_str() {
-            "latex" => Kind::Latex,
-            "jats" => Kind::Jats,
-            "chat" => Kind::Chat,
-            "subtitles" => Kind::Subtitles,
-            "image" => Kind::Image,
-            _ => {
-                let language = Language::ALL.iter().find(|l| l.name() == name);
-                return language
-                    .map(|&l| Kind::Code(l))
-                    .or_else(|| by_extension(&name, &[]));
-            }
-        };
-        Some(named)
-    }
 }

@@ -8,42 +8,30 @@
 //! Always true: what `parse` returns has passed [`ParsedDocument::validate`].
 //!
 //! ```text
-//! parse, detect   which parser reads a file           tree facts  what a parser returns
-//! kind, language  the kinds of files                  limits      what a parser may spend
-//! pdf docx pptx epub html jats latex markdown text chat subtitles code image   the formats
-//! office xml package decode   what several formats share: OOXML, XML, archives, encodings
-//! writing cues                where parsers write; headings, numbers and years in lines
+//! parse, detect   which parser reads a file
+//! pdf epub html jats latex markdown text chat subtitles code image   the formats
+//! loci_office     Word and PowerPoint files
+//! loci_parsing    what all parsers share: the tree, limits and errors, encodings, archives, XML
 //! ```
 //!
 //! Start reading at [`parse_within`].
 
+use loci_parsing::{cues, decode, kind, language, limits, package, tables, writing, xml};
+pub use loci_parsing::{facts, tree, warnings};
+
 mod chat;
 mod code;
-mod cues;
-mod decode;
 mod detect;
-mod docx;
 mod epub;
-pub mod facts;
 mod html;
 mod image;
 mod jats;
-mod kind;
-mod language;
 mod latex;
-mod limits;
 mod markdown;
-mod office;
-mod package;
 mod parse;
 mod pdf;
-mod pptx;
 mod subtitles;
 mod text;
-pub mod tree;
-pub mod warnings;
-mod writing;
-mod xml;
 
 pub use cues::heading::title_heading;
 pub use detect::detect;
@@ -57,6 +45,9 @@ pub use tree::{
     Asset, Block, BlockKind, InTextCitation, Mark, MarkKind, PageBox, ParsedDocument, Reference,
 };
 
+#[cfg(test)]
+#[path = "../parsing/src/packed.rs"]
+mod packed;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::path::Path;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::ParsedDocument;
-use crate::{
-    chat, code, docx, epub, html, image, jats, latex, markdown, pdf, pptx, subtitles, text,
-};
+use crate::{chat, code, epub, html, image, jats, latex, markdown, pdf, subtitles, text};
+use loci_office::{docx, pptx};
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.

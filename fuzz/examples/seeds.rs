@@ -6,27 +6,27 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_fuzz::data::NAMES;
 use loci_fuzz::joined;
-use loci_fuzz::rows::Given;
-use loci_fuzz::store::SOUND;
+use loci_fuzz::rows::RowSet;
+use loci_fuzz::store::SAMPLE;
 use loci_graph::{
-    CitationsBuilder, Cites, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
+    CitationEdge, CitationsBuilder, Communities, LeidenOptions, MentionsBuilder, NamesBuilder,
     RanksBuilder, RelationsBuilder, StoredLinks, adjacency, communities, leiden,
 };
 use loci_index::analysis::Analyzer;
 use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
-use loci_ingest::document::{Settings, Source};
-use loci_documents::{Kind, Limits, ParseError, parse};
+use loci_ingest::document::{DocumentSource, Settings};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
 use loci_storage::records::Intent;
 use loci_storage::segment::{
     DocumentRun, DocumentsBuilder, PartBuilder, PartKind, SectionId, SkeletonBuilder,
 };
-use loci_storage::{ConceptId, DocumentId, Local, SegmentId, Table, WorkId};
+use loci_storage::{ConceptId, DocumentId, LocalOrdinal, SegmentId, Table, WorkId};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -77,7 +77,7 @@ fn text_section() -> Vec<u8> {
     for (local, text) in (0..).zip(TEXTS) {
         let fields = [(Field::ALL[local as usize % 2], text)];
         builder
-            .push_texts(Local(local), &mut analyzer, fields, |_, _| {})
+            .push_texts(LocalOrdinal(local), &mut analyzer, fields, |_, _| {})
             .expect("locals ascend");
     }
     builder.finish()
@@ -114,13 +114,13 @@ fn as_transducer(section: &[u8]) -> Result<Vec<u8>> {
 fn facets() -> Vec<u8> {
     let mut builder = FacetBuilder::new();
     for (local, tag) in (0..).zip(["draft", "a", "", "draft"]) {
-        builder.push(Local(local), "tag", FacetValue::Text(tag.into()));
+        builder.push(LocalOrdinal(local), "tag", FacetValue::Text(tag.into()));
         builder.push(
-            Local(local),
+            LocalOrdinal(local),
             "page",
             FacetValue::Integer(i64::from(local) - 1),
         );
-        builder.push(Local(local), "page", FacetValue::Text("iv".into()));
+        builder.push(LocalOrdinal(local), "page", FacetValue::Text("iv".into()));
     }
     builder.finish()
 }
@@ -132,10 +132,10 @@ fn vectors() -> Result<()> {
     ] {
         let mut flat = FlatBuilder::new(2, metric)?;
         for (local, x) in [(0, 1.0), (1, -0.5), (4, 0.25)] {
-            flat.push(Local(local), &[x, 0.5])?;
+            flat.push(LocalOrdinal(local), &[x, 0.5])?;
         }
         let graph = flat
-            .graph(
+            .build_graph(
                 &GraphOptions {
                     m: 2,
                     ef_construction: 4,
@@ -181,15 +181,21 @@ fn graph() -> Result<()> {
     for (id, name) in (0..).zip(listed) {
         names.push(name, ConceptId(id));
         names.push_synonym(&name[..3], ConceptId(id));
-        mentions.push(ConceptId(id), Local(id), 2);
-        mentions.push(ConceptId(id), Local(id + 1), 1);
+        mentions.push(ConceptId(id), LocalOrdinal(id), 2);
+        mentions.push(ConceptId(id), LocalOrdinal(id + 1), 1);
         let next = ConceptId((id + 1) % 5);
         let kind = if id % 2 == 0 {
             "uses"
         } else {
             "PREREQUISITE_FOR"
         };
-        relations.push(ConceptId(id), next, kind, 0.5, &[Local(id), Local(id + 3)]);
+        relations.push(
+            ConceptId(id),
+            next,
+            kind,
+            0.5,
+            &[LocalOrdinal(id), LocalOrdinal(id + 3)],
+        );
     }
     let (names, mentions, relations) = (names.finish(), mentions.finish(), relations.finish());
     write("names", "small", &names)?;
@@ -197,14 +203,14 @@ fn graph() -> Result<()> {
     write("graph", "nameless", &joined(&[&mentions, &relations, &[]]))?;
     let mut citations = CitationsBuilder::default();
     for (number, work) in (0..).zip([3, 1, 3]) {
-        let cites = Cites {
+        let cites = CitationEdge {
             work: WorkId(work),
             number,
             intent: Intent::Uses,
-            claim: number == 1,
+            is_claim: number == 1,
             confidence: 0.5,
         };
-        citations.push(Local(number / 2), cites);
+        citations.push(LocalOrdinal(number / 2), cites);
     }
     write("citations", "small", &citations.finish())?;
     analysis(&mentions, &relations)
@@ -212,17 +218,17 @@ fn graph() -> Result<()> {
 
 fn analysis(mentions: &[u8], relations: &[u8]) -> Result<()> {
     use loci_graph::{GraphReader, GraphView};
-    use loci_storage::{Ordinal, Placed};
+    use loci_storage::{Ordinal, SegmentReader};
     let dead = roaring::RoaringBitmap::new();
     let names = NamesBuilder::default().finish();
     let reader = GraphReader::open(&names[..], mentions, relations, 8)?;
-    let segments = [Placed {
+    let segments = [SegmentReader {
         base: Ordinal(0),
         chunk_count: 8,
         dead: &dead,
         reader: &reader,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &segments,
         ranks: None,
         adjacency: None,
@@ -257,10 +263,10 @@ fn part() -> Result<()> {
     for (index, document) in (0..).zip([2, 5]) {
         runs.push(DocumentRun {
             document: DocumentId(document),
-            first: Local(index),
+            first: LocalOrdinal(index),
             count: 1,
         });
-        rows.push_document(Local(index), index, &[Default::default()]);
+        rows.push_document(LocalOrdinal(index), index, &[Default::default()]);
     }
     let mut part = PartBuilder::new(PartKind::Segment, 2, 2);
     part.push(SectionId::Documents, 0, runs.finish());
@@ -271,7 +277,7 @@ fn part() -> Result<()> {
 
 fn rows() -> Result<()> {
     for table in Table::ALL {
-        let of_table = SOUND
+        let of_table = SAMPLE
             .rows
             .iter()
             .filter(|row| row.table == table && row.payload.len() < 2000);
@@ -279,17 +285,17 @@ fn rows() -> Result<()> {
             write(
                 "rows",
                 table.name(),
-                &Given::bytes(table, &row.key, &row.payload),
+                &RowSet::bytes(table, &row.key, &row.payload),
             )?;
         }
     }
-    let of_document = SOUND.rows.iter().filter(|row| {
+    let of_document = SAMPLE.rows.iter().filter(|row| {
         let is_small = row.payload.len() < 400 && row.table != Table::Meta;
         is_small && row.key.starts_with(&1u64.to_be_bytes())
     });
     let together: Vec<u8> = of_document
         .take(8)
-        .flat_map(|row| Given::bytes(row.table, &row.key, &row.payload))
+        .flat_map(|row| RowSet::bytes(row.table, &row.key, &row.payload))
         .collect();
     write("rows", "together", &together)?;
     write("manifest", "patched", &[0, 16, 0, 0, 0, 2, 9, 9])?;
@@ -300,7 +306,7 @@ fn rows() -> Result<()> {
         Table::Tombstones,
         Table::Settings,
     ] {
-        if let Some(place) = SOUND.rows.iter().position(|row| row.table == table) {
+        if let Some(place) = SAMPLE.rows.iter().position(|row| row.table == table) {
             let head = [
                 &(place as u16).to_le_bytes()[..],
                 &[0, 7, 0, 4, 0, 0, 0, 2, 1, 1],
@@ -381,8 +387,8 @@ fn files() -> Result<()> {
     ] {
         let text: &[u8] = b"# One\n\nTwo <b>*three*</b>.\n\n- four\n";
         let kind_json = serde_json::to_string(&kind)?;
-        let source = serde_json::to_string(&Source::default())?;
-        let settings = serde_json::to_string(&Settings::default())?;
+        let source = serde_json::to_string(&DocumentSource::default())?;
+        let settings = serde_json::to_string(&BuildSettings::default())?;
         let head = format!(
             "{{\"kind\":{kind_json},\"limits\":{limits},\"source\":{source},\"settings\":{settings}}}\n"
         );

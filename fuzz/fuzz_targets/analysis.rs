@@ -1,4 +1,4 @@
-//! Any text is cut into terms that keep their bounds, the same a second time.
+//! Any text is split into terms with valid spans, and a second analysis returns the same terms.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

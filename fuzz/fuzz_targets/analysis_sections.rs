@@ -1,4 +1,4 @@
-//! Any bytes are ranks, neighbours, communities and links or typed errors; walks go by what opens.
+//! Any bytes are ranks, neighbours, communities and links or typed errors; sections that open are walked.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -6,35 +6,41 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use loci_fuzz::pieces;
 use loci_graph::{
-    Adjacency, CommunitiesReader, GraphReader, GraphView, HopOptions, MentionsBuilder,
-    NamesBuilder, Ranks, Reach, RelationsBuilder, RestartOptions, StoredLinks, communities,
-    restart_walk, two_hop,
+    Adjacency, CommunitiesReader, GraphReader, GraphSnapshot, HopOptions, MentionsBuilder,
+    NamesBuilder, RandomWalkOptions, Ranks, RelationsBuilder, StoredLinks, WalkBound, communities,
+    random_walk, two_hop,
 };
-use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentId, SegmentReader};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 8;
-/// Concepts that are asked for, and one beyond.
+/// Concepts that are looked up: all of them, and one more.
 const CONCEPTS: u32 = 9;
 
-static SOUND: LazyLock<GraphReader<Vec<u8>>> = LazyLock::new(sound);
+static SAMPLE: LazyLock<GraphReader<Vec<u8>>> = LazyLock::new(sample);
 
-fn sound() -> GraphReader<Vec<u8>> {
+fn sample() -> GraphReader<Vec<u8>> {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
     for concept in 0..CONCEPTS - 1 {
-        mentions.push(ConceptId(concept), Local(concept), 2);
+        mentions.push(ConceptId(concept), LocalOrdinal(concept), 2);
         let next = ConceptId((concept + 1) % (CONCEPTS - 1));
-        relations.push(ConceptId(concept), next, "uses", 1.0, &[Local(concept)]);
+        relations.push(
+            ConceptId(concept),
+            next,
+            "uses",
+            1.0,
+            &[LocalOrdinal(concept)],
+        );
     }
     let names = NamesBuilder::default().finish();
     GraphReader::open(names, mentions.finish(), relations.finish(), CHUNKS).unwrap()
 }
 
-fn told(found: &CommunitiesReader<Vec<u8>>) {
+fn read(found: &CommunitiesReader<Vec<u8>>) {
     for concept in (0..CONCEPTS).map(ConceptId) {
         for (level, community) in found.path(concept) {
-            assert!(found.of(concept, level) == Some(community));
-            communities::key(level, found.members(level, community));
+            assert!(found.community_of(concept, level) == Some(community));
+            communities::stable_key(level, found.members(level, community));
         }
     }
     for level in 0..=found.level_count() {
@@ -51,7 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (ranks, adjacency) = (Ranks::open(ranks).ok(), Adjacency::open(adjacency).ok());
     let links = StoredLinks::open(links).ok();
     if let Ok(found) = CommunitiesReader::open(found) {
-        told(&found);
+        read(&found);
     }
     if let Some(adjacency) = &adjacency {
         (0..CONCEPTS).for_each(|id| adjacency.neighbours(ConceptId(id)).for_each(drop));
@@ -62,13 +68,13 @@ fuzz_target!(|bytes: &[u8]| {
         links.covers([(SegmentId(1), 0, Ordinal(0))].into_iter());
     }
     let dead: RoaringBitmap = [2].into();
-    let segments = [Placed {
+    let segments = [SegmentReader {
         base: Ordinal(0),
         chunk_count: CHUNKS,
         dead: &dead,
-        reader: &*SOUND,
+        reader: &*SAMPLE,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &segments,
         ranks: ranks.as_ref(),
         adjacency: adjacency.as_ref(),
@@ -83,25 +89,25 @@ fuzz_target!(|bytes: &[u8]| {
                 hops: 3,
                 limit: 20,
                 fan_out,
-                paths: true,
+                with_paths: true,
             },
         );
     }
     let weighted: Vec<(ConceptId, f32)> = seeds.iter().map(|&seed| (seed, 0.5)).collect();
-    for reach in [
-        Reach::Steps(1),
-        Reach::Steps(5),
-        Reach::Residual(1e-3),
-        Reach::Residual(0.0),
+    for bound in [
+        WalkBound::Steps(1),
+        WalkBound::Steps(5),
+        WalkBound::Residual(1e-3),
+        WalkBound::Residual(0.0),
     ] {
-        for relations in [0.0, 0.5] {
-            let options = RestartOptions {
-                reach,
-                relations,
+        for relation_probability in [0.0, 0.5] {
+            let options = RandomWalkOptions {
+                bound,
+                relation_probability,
                 links_max: 64,
-                ..RestartOptions::default()
+                ..RandomWalkOptions::default()
             };
-            let found = restart_walk(view, &weighted, options, None, 5);
+            let found = random_walk(view, &weighted, options, None, 5);
             assert!(found.chunks.len() <= 5);
         }
     }

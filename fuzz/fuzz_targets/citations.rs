@@ -1,9 +1,9 @@
-//! Any bytes are citations or a typed error; what opens is asked by chunk and by work.
+//! Any bytes are citations or a typed error; what opens is read by chunk and by work.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_graph::{CitationsReader, CitationsView};
-use loci_storage::{Local, Ordinal, Placed, WorkId};
+use loci_graph::{CitationsReader, CitationsSnapshot};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader, WorkId};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 64;
@@ -20,26 +20,28 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
     for (from, to) in [(0, CHUNKS), (5, 2), (63, u32::MAX)] {
-        reader.of_chunks(Local(from)..Local(to)).for_each(drop);
+        reader
+            .in_chunks(LocalOrdinal(from)..LocalOrdinal(to))
+            .for_each(drop);
     }
     let dead: RoaringBitmap = [1].into();
-    let one = Placed {
+    let one = SegmentReader {
         base: Ordinal(0),
         chunk_count: CHUNKS,
         dead: &dead,
         reader: &reader,
     };
-    let view = CitationsView {
+    let view = CitationsSnapshot {
         segments: &[
             one,
-            Placed {
+            SegmentReader {
                 base: Ordinal(CHUNKS),
                 ..one
             },
         ],
     };
     for (from, to) in [(0, 64), (70, 80), (u32::MAX, u32::MAX), (9, 3)] {
-        view.of_chunks(Ordinal(from)..Ordinal(to));
+        view.in_chunks(Ordinal(from)..Ordinal(to));
     }
     view.citing(WorkId(1));
 });

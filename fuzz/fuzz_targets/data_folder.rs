@@ -1,4 +1,4 @@
-//! Any files are a prepared data folder or an error that names the file; what is read is used in bounds.
+//! Any files are a prepared data folder or an error that names the file; what is read stays in bounds.
 //!
 //! The bytes: files one after another, each a byte for its name and its bytes with their length (u16) in front.
 #![no_main]

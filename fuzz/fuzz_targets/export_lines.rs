@@ -1,6 +1,6 @@
-//! Lines of an export: whatever they are, an import refuses them or makes a store of them that is sound.
+//! Lines of an export: whatever they are, an import refuses them or makes a store of them that is sample.
 //!
-//! The first byte says whether the lines are taken as they are, or with the head of a sound export before them and the last
+//! The first byte says whether the lines are taken as they are, or with the head of a valid export before them and the last
 //! line that they must have, so that what is checked first does not keep the rest from being reached.
 
 #![no_main]
@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use loci_fuzz::store::exported;
 use loci_torture::sim::SimDisk;
-use locidb::{Database, Options, SearchRequest, Silent};
+use locidb::{Database, NoProgress, Options, SearchRequest};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Lines of the export of a small store.
@@ -32,7 +32,7 @@ fn framed(lines: &[u8]) -> Vec<u8> {
     framed
 }
 
-/// The sound export with one line in the place of another.
+/// The sample export with one line in the place of another.
 fn replaced(place: usize, line: &[u8]) -> Vec<u8> {
     let rows = &LINES[1..LINES.len() - 1];
     let place = place % rows.len();
@@ -58,12 +58,12 @@ fuzz_target!(|data: &[u8]| {
         disk: Arc::new(SimDisk::new()),
         ..Options::default()
     };
-    let Ok(database) = Database::import(&mut &lines[..], "/store", &options, &Silent) else {
+    let Ok(database) = Database::import(&mut &lines[..], "/store", &options, &NoProgress) else {
         return;
     };
     let mut again = Vec::new();
     database
-        .export(&mut again, &Silent)
+        .export(&mut again, &NoProgress)
         .expect("what was imported is exported");
     let _ = database.search(&SearchRequest::new("echo basalt"));
 });

@@ -1,11 +1,11 @@
-//! Any bytes are facets or a typed error; what opens is listed and asked with every predicate.
+//! Any bytes are facets or a typed error; what opens is listed and filtered with every predicate.
 #![no_main]
 
 use std::ops::Bound;
 
 use libfuzzer_sys::fuzz_target;
 use loci_index::facets::{FacetReader, FacetValue, Kind, Predicate, select};
-use loci_storage::{Ordinal, Placed};
+use loci_storage::{Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 fn predicates(kind: Kind) -> Vec<Predicate> {
@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let (dead, chunk_count): (RoaringBitmap, u32) = ([1].into(), 64);
-    let one = Placed {
+    let one = SegmentReader {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,
@@ -40,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let placed = [
         one,
-        Placed {
+        SegmentReader {
             base: Ordinal(chunk_count),
             ..one
         },

@@ -1,19 +1,19 @@
-//! Any bytes are names, mentions and relations or a typed error; the graph that they are is walked in every way.
+//! Any bytes are names, mentions and relations or a typed error; a graph that opens is walked in every direction.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_fuzz::{mend_transducer, pieces};
+use loci_fuzz::{pieces, repair_transducer_checksum};
 use loci_graph::{
-    Along, ConceptHit, Direction, GraphReader, GraphView, HopOptions, LeidenOptions,
-    MentionsReader, NamesBuilder, NamesReader, PageRankOptions, Reach, RelationsReader,
-    RestartOptions, betweenness, chunks_of, hops_along, leiden, pagerank, prerequisites,
-    restart_walk, shortest_path, two_hop,
+    ConceptHit, Direction, EdgeFilter, GraphReader, GraphSnapshot, HopOptions, LeidenOptions,
+    MentionsReader, NamesBuilder, NamesReader, PageRankOptions, RandomWalkOptions, RelationsReader,
+    WalkBound, betweenness, chunks_mentioning, leiden, pagerank, prerequisites, random_walk,
+    shortest_path, two_hop, two_hop_filtered,
 };
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 64;
-/// Concepts that are asked for.
+/// Concepts that are looked up.
 const CONCEPTS: usize = 6;
 
 fn read(mentions: &MentionsReader<&[u8]>, relations: &RelationsReader<&[u8]>) -> Vec<ConceptId> {
@@ -27,20 +27,20 @@ fn read(mentions: &MentionsReader<&[u8]>, relations: &RelationsReader<&[u8]>) ->
             assert!(edge.weight >= 0.0 && edge.evidence.clone().all(|chunk| chunk.0 < CHUNKS));
         }
     }
-    (0..CHUNKS).for_each(|chunk| mentions.concepts(Local(chunk)).for_each(drop));
+    (0..CHUNKS).for_each(|chunk| mentions.concepts(LocalOrdinal(chunk)).for_each(drop));
     assert_eq!(relations.relations().count(), relations.edge_count());
     ids
 }
 
-fn walk(view: GraphView<'_, &[u8]>, ids: &[ConceptId]) {
+fn walk(view: GraphSnapshot<'_, &[u8]>, ids: &[ConceptId]) {
     let filter: RoaringBitmap = (0..CHUNKS + 9).collect();
     let along = [
-        Along::default(),
-        Along {
+        EdgeFilter::default(),
+        EdgeFilter {
             direction: Direction::Outgoing,
             kinds: &["uses"],
         },
-        Along {
+        EdgeFilter {
             direction: Direction::Incoming,
             kinds: &[],
         },
@@ -51,10 +51,10 @@ fn walk(view: GraphView<'_, &[u8]>, ids: &[ConceptId]) {
                 hops,
                 limit: 12,
                 fan_out,
-                paths: true,
+                with_paths: true,
             };
-            let walk = hops_along(view, ids, options, along);
-            let hits: Vec<ConceptHit> = chunks_of(view, &walk.reached, Some(&filter), 80);
+            let walk = two_hop_filtered(view, ids, options, along);
+            let hits: Vec<ConceptHit> = chunks_mentioning(view, &walk.reached, Some(&filter), 80);
             assert!(hits.iter().all(|hit| hit.hit.ordinal.0 < 2 * CHUNKS));
         }
         for pair in ids.windows(2) {
@@ -62,15 +62,15 @@ fn walk(view: GraphView<'_, &[u8]>, ids: &[ConceptId]) {
         }
     }
     two_hop(view, ids, HopOptions::default());
-    for reach in [Reach::Steps(5), Reach::Residual(1e-3)] {
-        let options = RestartOptions {
-            reach,
-            relations: 0.5,
+    for bound in [WalkBound::Steps(5), WalkBound::Residual(1e-3)] {
+        let options = RandomWalkOptions {
+            bound,
+            relation_probability: 0.5,
             links_max: 1 << 10,
-            ..RestartOptions::default()
+            ..RandomWalkOptions::default()
         };
         let seeds: Vec<(ConceptId, f32)> = ids.iter().map(|&id| (id, 1.0)).collect();
-        restart_walk(view, &seeds, options, Some(&filter), 5);
+        random_walk(view, &seeds, options, Some(&filter), 5);
     }
     for &id in ids {
         prerequisites(view, id, 10);
@@ -92,14 +92,14 @@ fn walk(view: GraphView<'_, &[u8]>, ids: &[ConceptId]) {
     view.link_question("Water and the method of Loci");
 }
 
-fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
+fuzz_target!(init: loci_fuzz::ignore_caught_panics(), |bytes: &[u8]| {
     let [mentions, relations, names] = pieces(bytes);
     let mut names = match names {
         [] => NamesBuilder::default().finish(),
         names => names.to_vec(),
     };
     if let Some(transducer) = names.get_mut(16..) {
-        mend_transducer(transducer);
+        repair_transducer_checksum(transducer);
     }
     let names = NamesReader::open(&names[..]);
     let (mentions, relations) = (MentionsReader::open(mentions, CHUNKS), RelationsReader::open(relations, CHUNKS));
@@ -108,7 +108,7 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
     ids.truncate(CONCEPTS);
     let reader = GraphReader { names, mentions, relations };
     let dead: RoaringBitmap = [2].into();
-    let one = Placed { base: Ordinal(0), chunk_count: CHUNKS, dead: &dead, reader: &reader };
-    let segments = [one, Placed { base: Ordinal(CHUNKS), ..one }];
-    walk(GraphView { segments: &segments, ranks: None, adjacency: None, links: None }, &ids);
+    let one = SegmentReader { base: Ordinal(0), chunk_count: CHUNKS, dead: &dead, reader: &reader };
+    let segments = [one, SegmentReader { base: Ordinal(CHUNKS), ..one }];
+    walk(GraphSnapshot { segments: &segments, ranks: None, adjacency: None, links: None }, &ids);
 });

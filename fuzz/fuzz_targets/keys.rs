@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(bytes < &after[..] && !after.starts_with(bytes));
     }
     if let Some(id) = u64_at(bytes, 0) {
-        let (from, to) = keys::of_document(DocumentId(id));
+        let (from, to) = keys::document_range(DocumentId(id));
         assert!(from < to || id == u64::MAX);
     }
     let Ok(text) = std::str::from_utf8(bytes) else {

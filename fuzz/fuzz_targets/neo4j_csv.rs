@@ -1,5 +1,5 @@
 //! Any files are nodes and relationships or an error that names the line; what is read becomes documents that are
-//! sound.
+//! sample.
 #![no_main]
 
 use std::fs;
@@ -7,7 +7,8 @@ use std::fs;
 use libfuzzer_sys::fuzz_target;
 use loci_fuzz::data::scratch;
 use loci_fuzz::pieces;
-use loci_ingest::exchange::Neo4j;
+use loci_ingest::exchange::Neo4jImport;
+use loci_storage::DocumentKey;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&delimiter, bytes)) = bytes.split_first() else {
@@ -19,14 +20,15 @@ fuzz_target!(|bytes: &[u8]| {
         fs::write(path, bytes).expect("a file of a scratch folder");
     }
     let delimiter = [b',', b';', b'\t', delimiter][usize::from(delimiter) % 4];
-    let mut read = Neo4j::default();
+    let mut read = Neo4jImport::default();
     if read.read(&paths[..2], delimiter).is_err() {
         return;
     }
     let _ = read.read(&paths[2..], delimiter);
     let (nodes, _) = read.len();
     assert_eq!(read.is_empty(), read.len() == (0, 0));
-    let Ok(documents) = read.documents("graph", "imports") else {
+    let key = DocumentKey::new("", "imports", "graph").expect("a valid key");
+    let Ok(documents) = read.documents(&key) else {
         return;
     };
     let mut chunks = 0;
@@ -35,8 +37,8 @@ fuzz_target!(|bytes: &[u8]| {
         let written: Vec<char> = text.chars().collect();
         for chunk in &document.chunks {
             let (start, end) = chunk.record.location.chars;
-            let told: String = written[start as usize..end as usize].iter().collect();
-            assert_eq!(told, chunk.record.text);
+            let quoted: String = written[start as usize..end as usize].iter().collect();
+            assert_eq!(quoted, chunk.record.text);
         }
         let count = document.chunks.len() as u32;
         assert!(

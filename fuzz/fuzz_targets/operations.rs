@@ -1,4 +1,4 @@
-//! Any history of operations, with crashes and faults, keeps a store equal to its model.
+//! Any history of operations, with crashes and faults, leaves a store equal to its model.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

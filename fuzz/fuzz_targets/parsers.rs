@@ -1,16 +1,16 @@
-//! Any bytes are a document or a typed error; ranges of what comes out lie in its text.
+//! Any bytes are a document or a typed error; ranges of the result are within its text.
 #![no_main]
 
 use std::io::{Cursor, Write};
 
 use libfuzzer_sys::fuzz_target;
+use loci_documents::{Kind, parse};
 use loci_ingest::chunk::{ChunkSettings, Chunking, chunk};
 use loci_ingest::cite;
-use loci_documents::{Kind, parse};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// The first byte chooses: the kind, and how the document is cut. New ones come last, so that seeds stay what they are.
+/// The first byte selects the kind and the chunking. New kinds are added at the end, so that seeds keep their meaning.
 const KINDS: [&str; 20] = [
     "markdown",
     "text",
@@ -34,11 +34,11 @@ const KINDS: [&str; 20] = [
     "sql",
 ];
 
-/// First bytes from here on: what follows are files of an archive, parted by zero bytes, each below its name.
+/// From this first byte on, the rest is files of an archive, separated by zero bytes, each after a line with its name.
 const PACKED: usize = 220;
 const PACKED_KINDS: [&str; 3] = ["pptx", "docx", "epub"];
 
-/// An archive whose checksums are right, so that what is in it is read.
+/// An archive with valid checksums, so that its files are read.
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -76,9 +76,9 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let kind = Kind::from_name(kind).expect("a known name");
     if let Ok(mut parsed) = parse(kind, bytes, Some("fuzz")) {
-        parsed.validate().expect("ranges lie in the text");
+        parsed.validate().expect("ranges are within the text");
         cite::link(&mut parsed);
-        parsed.validate().expect("citations lie in the text");
+        parsed.validate().expect("citations are within the text");
         let mode = [
             Chunking::Auto,
             Chunking::Hierarchical,

@@ -1,19 +1,19 @@
 //! Any bytes are a part or a typed error; a part's sections are read in bounds.
 //!
-//! The checksums of header and section table are made right, so that what lies behind them is reached.
+//! The checksums of header and section table are repaired, so that the code behind the check is reached.
 #![no_main]
 
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use loci_storage::segment::{Documents, Part, PartBytes, SectionId, Skeleton};
-use loci_storage::{DocumentId, Local};
+use loci_storage::{DocumentId, LocalOrdinal};
 use xxhash_rust::xxh3::xxh3_64;
 
 const HEADER_LEN: usize = 64;
 const ENTRY_LEN: usize = 32;
 
-fn mended(bytes: &[u8]) -> Vec<u8> {
+fn with_repaired_checksums(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let Some(count) = bytes.get(12..16).and_then(|count| count.first_chunk()) else {
         return bytes;
@@ -35,7 +35,7 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Part::new(PartBytes::copy(bytes));
-    let Ok(part) = Part::new(PartBytes::copy(&mended(bytes))) else {
+    let Ok(part) = Part::new(PartBytes::copy(&with_repaired_checksums(bytes))) else {
         return;
     };
     let _ = part.verify();
@@ -54,13 +54,13 @@ fuzz_target!(|bytes: &[u8]| {
         .find(SectionId::Skeleton, 0)
         .and_then(|section| Skeleton::new(section, chunks, documents).ok())
     {
-        for local in (0..rows.len()).map(Local) {
+        for local in (0..rows.len()).map(LocalOrdinal) {
             let row = rows.get(local).expect("it was checked");
             assert!(
                 row.document < documents && row.subtree_end.0 <= chunks && row.parent < Some(local)
             );
         }
-        assert!(rows.get(Local(chunks)).is_none());
+        assert!(rows.get(LocalOrdinal(chunks)).is_none());
     }
     let others = [
         SectionId::Text,

@@ -1,6 +1,6 @@
 //! Any bytes are a projection or a typed error; what opens embeds texts.
 //!
-//! The checksum of the header is made right, so that what lies behind it is reached.
+//! The checksum of the header is repaired, so that the code behind the check is reached.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_fuzz::rows::Given;
-use loci_storage::check::is_sound;
+use loci_fuzz::rows::RowSet;
+use loci_storage::check::validate_row;
 use loci_storage::records::{
     ChunkRecord, ConceptEditRecord, ConceptRecord, DigestRecord, DocumentRecord, ManifestRecord,
     RelationRecord,
@@ -58,13 +58,13 @@ fn by_id(rows: &dyn Rows, number: u64, small: u32) -> Result<(), StoreError> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let given = Given::new(bytes);
-    let rows: &dyn Rows = &given;
-    for (table, key, row) in given.iter() {
+    let set = RowSet::new(bytes);
+    let rows: &dyn Rows = &set;
+    for (table, key, row) in set.iter() {
         let Ok(payload) = Value::open(table, key, row) else {
             continue;
         };
-        let _ = is_sound(table, key, &payload);
+        let _ = validate_row(table, key, &payload);
         match table {
             Table::Meta => shown!(ManifestRecord, table, key, &payload),
             Table::Documents => shown!(DocumentRecord, table, key, &payload),
@@ -100,6 +100,6 @@ fuzz_target!(|bytes: &[u8]| {
         }
         let _ = rows.count(table);
     }
-    let _ = rows.has_moves();
+    let _ = rows.has_concept_aliases();
     let _ = rows.retrieval_ids();
 });

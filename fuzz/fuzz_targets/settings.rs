@@ -22,6 +22,7 @@ fuzz_target!(|text: &str| {
         );
     }
     let over = settings.over(SearchRequest::new("q"));
-    assert!((1..=3).contains(&over.hops) && over.neighbours > 0);
+    assert!(over.hops.is_some_and(|hops| (1..=3).contains(&hops)));
+    assert!(over.neighbours.is_some_and(|most| most > 0));
     let _ = serde_json::from_str::<Settings>(text).map(|settings| settings.to_map());
 });

@@ -1,22 +1,22 @@
 //! A store whose rows are any bytes opens and answers, or says why not.
 //!
-//! The bytes: rows that are changed, each a number (u16) among those of a sound store, a byte, and patches of the row
+//! The bytes: rows that are changed, each a number (u16) among those of the sample store, a byte, and patches of the row
 //! or, where the byte is odd, all of it, with their length (u16) in front.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_fuzz::store::{Row, SOUND, ask};
+use loci_fuzz::store::{Row, SAMPLE, read_everything};
 use loci_fuzz::{patched, piece};
 
 /// Rows that are changed at most.
 const ROWS_MAX: usize = 4;
 
-fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
+fuzz_target!(init: loci_fuzz::ignore_caught_panics(), |bytes: &[u8]| {
     let mut bytes = bytes;
     let mut rows: Vec<Row> = Vec::new();
     while let Some((&[low, high, kind], rest)) = bytes.split_first_chunk::<3>() {
         let (piece, rest) = piece(rest);
-        let row = &SOUND.rows[usize::from(u16::from_le_bytes([low, high])) % SOUND.rows.len()];
+        let row = &SAMPLE.rows[usize::from(u16::from_le_bytes([low, high])) % SAMPLE.rows.len()];
         let payload = if kind % 2 == 1 { piece.to_vec() } else { patched(&row.payload, piece) };
         rows.push(Row { payload, ..row.clone() });
         bytes = rest;
@@ -24,7 +24,7 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
             break;
         }
     }
-    if !rows.is_empty() && let Ok(disk) = SOUND.with(&rows) {
-        let _ = ask(&disk);
+    if !rows.is_empty() && let Ok(disk) = SAMPLE.with(&rows) {
+        let _ = read_everything(&disk);
     }
 });

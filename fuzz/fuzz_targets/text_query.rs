@@ -5,9 +5,9 @@ use libfuzzer_sys::fuzz_target;
 use loci_index::analysis::Analyzer;
 use loci_index::text::{
     Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search_query,
-    unknown,
+    suggest_spellings,
 };
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 fuzz_target!(|input: (&str, &str)| {
@@ -24,13 +24,13 @@ fuzz_target!(|input: (&str, &str)| {
         let field = Field::ALL[local as usize % Field::ALL.len()];
         let texts = [(field, text)];
         builder
-            .push_texts(Local(local), &mut analyzer, texts, |_, _| {})
+            .push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})
             .unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
     let chunk_count = reader.local_end();
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,
@@ -50,7 +50,7 @@ fuzz_target!(|input: (&str, &str)| {
             .iter()
             .all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0)
     );
-    unknown(&placed, &query, None, &mut analyzer).unwrap();
+    suggest_spellings(&placed, &query, None, &mut analyzer).unwrap();
     let highlighter = Highlighter::new(&query, &mut analyzer);
     for text in texts.split('\n') {
         for span in highlighter.spans(text, &mut analyzer) {

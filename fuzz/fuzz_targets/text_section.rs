@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use loci_index::analysis::Analyzer;
 use loci_index::text::{
-    LEFT_OUT, Merged, TextQuery, TextReader, TextScratch, TextSearch, merge, search, search_query,
-    statistics, unknown, weights,
+    MergeInput, REMOVED_LOCAL, TextQuery, TextReader, TextScratch, TextSearch, merge, search,
+    search_query, statistics, suggest_spellings, weights,
 };
-use loci_storage::{Ordinal, Placed};
+use loci_storage::{Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 /// Terms whose postings are read.
@@ -30,7 +30,7 @@ static ASKED: LazyLock<Vec<TextQuery>> = LazyLock::new(|| {
         .collect()
 });
 
-fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
+fuzz_target!(init: loci_fuzz::ignore_caught_panics(), |bytes: &[u8]| {
     let Ok(reader) = TextReader::new(bytes) else { return };
     let end = reader.local_end();
     let mut terms: Vec<String> = vec!["water".into(), "a".into()];
@@ -47,8 +47,8 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
     let mut scratch = TextScratch::new();
     let mut analyzer = Analyzer::new();
     for chunk_count in [end, 64] {
-        let one = Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader };
-        let two = Placed { base: Ordinal(chunk_count), ..one };
+        let one = SegmentReader { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader };
+        let two = SegmentReader { base: Ordinal(chunk_count), ..one };
         let placed = [one, two];
         for (k, filter, postings_max) in [(100, None, None), (1, Some(&allowed), Some(3))] {
             let asked = TextSearch { filter, postings_max, ..TextSearch::new(k) };
@@ -58,15 +58,15 @@ fuzz_target!(init: loci_fuzz::forgive_caught_panics(), |bytes: &[u8]| {
             }
         }
         for query in &*ASKED {
-            let _ = unknown(&placed, query, None, &mut analyzer);
+            let _ = suggest_spellings(&placed, query, None, &mut analyzer);
         }
         let _ = weights(&placed, &terms);
         statistics(&placed).average_length();
     }
-    let locals: Vec<u32> = (0..end).map(|local| if local == 1 { LEFT_OUT } else { local }).collect();
+    let locals: Vec<u32> = (0..end).map(|local| if local == 1 { REMOVED_LOCAL } else { local }).collect();
     let short = &locals[..locals.len() / 2];
     for locals in [&locals[..], short] {
-        let merged = [Merged { reader: &reader, locals }];
+        let merged = [MergeInput { reader: &reader, locals }];
         if let Ok(bytes) = merge(&merged, reader.weights(), reader.languages().clone()) {
             let _ = TextReader::new(bytes);
         }

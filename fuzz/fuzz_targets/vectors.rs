@@ -1,6 +1,6 @@
-//! Any bytes are flat vectors with a graph or a typed error; what opens is searched in bounds, in every way.
+//! Any bytes are flat vectors with a graph or a typed error; what opens is searched in bounds, in every direction.
 //!
-//! The first byte says what the others are: two sections as they are, or patches of sound ones, which are large
+//! The first byte says what the others are: two sections as they are, or patches of sample ones, which are large
 //! enough to be walked.
 #![no_main]
 
@@ -9,25 +9,25 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use loci_fuzz::{patched, pieces};
 use loci_index::vector::{
-    Codes, Effort, FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorQuery, VectorReader,
+    Codes, Effort, FlatBuilder, GraphOptions, Metric, REMOVED_NODE, VectorQuery, VectorReader,
     VectorScratch, search,
 };
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
-/// Vectors of the sound sections: enough that walks are cheaper than scans.
+/// Vectors of the sample sections: enough that walks are cheaper than scans.
 const COUNT: u32 = 800;
 const DIM: usize = 3;
 
 /// Flat vectors and a graph, for each kind of code.
-static SOUND: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
+static SAMPLE: LazyLock<Vec<(Vec<u8>, Vec<u8>)>> = LazyLock::new(|| {
     let codes = (0..).map_while(Codes::from_number);
     let metrics = [Metric::Cosine, Metric::Dot, Metric::L2]
         .into_iter()
         .cycle();
     codes
         .zip(metrics)
-        .map(|(codes, metric)| sound(codes, metric))
+        .map(|(codes, metric)| sample(codes, metric))
         .collect()
 });
 
@@ -35,11 +35,11 @@ fn number(seed: u32) -> f32 {
     (seed.wrapping_mul(2_654_435_761) >> 16) as f32 / 65_536.0 - 0.5
 }
 
-fn sound(codes: Codes, metric: Metric) -> (Vec<u8>, Vec<u8>) {
+fn sample(codes: Codes, metric: Metric) -> (Vec<u8>, Vec<u8>) {
     let mut flat = FlatBuilder::new(DIM, metric).unwrap();
     for local in 0..COUNT {
         let vector: [f32; DIM] = std::array::from_fn(|at| number(local * DIM as u32 + at as u32));
-        flat.push(Local(local), &vector).unwrap();
+        flat.push(LocalOrdinal(local), &vector).unwrap();
     }
     let options = GraphOptions {
         m: 4,
@@ -47,7 +47,7 @@ fn sound(codes: Codes, metric: Metric) -> (Vec<u8>, Vec<u8>) {
         codes,
         seed: 7,
     };
-    let graph = flat.graph(&options, 1).unwrap().unwrap();
+    let graph = flat.build_graph(&options, 1).unwrap().unwrap();
     (flat.finish(), graph)
 }
 
@@ -56,7 +56,7 @@ fn ask(reader: &VectorReader<&[u8]>) {
         ((3..9).collect(), (0..COUNT).step_by(4).collect());
     let few: RoaringBitmap = (0..COUNT).step_by(40).collect();
     let chunk_count = reader.flat().local_end();
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count,
         dead: &dead,
@@ -68,11 +68,11 @@ fn ask(reader: &VectorReader<&[u8]>) {
     let mut scratch = VectorScratch::default();
     for effort in [Effort::Ef(1), Effort::Ef(10), Effort::Recall(0.5)] {
         for (k, filter) in [(1, None), (10, Some(&some)), (10, Some(&few))] {
-            for rank_again in [true, false] {
+            for rescore in [true, false] {
                 let query = VectorQuery {
                     filter,
                     effort,
-                    rank_again,
+                    rescore,
                     ..VectorQuery::new(&vector, k)
                 };
                 if let Ok(found) = search(&placed, &query, &mut scratch) {
@@ -88,7 +88,7 @@ fn ask(reader: &VectorReader<&[u8]>) {
             flat.vector(local).map(|vector| vector.len()),
             Some(flat.dim())
         );
-        assert!(flat.place(local).is_some());
+        assert!(flat.position_of(local).is_some());
     }
 }
 
@@ -108,7 +108,7 @@ fn go_on(reader: &VectorReader<&[u8]>) {
         kept.push(if pushed {
             builder.len() as u32 - 1
         } else {
-            NOT_KEPT
+            REMOVED_NODE
         });
     }
     let options = GraphOptions {
@@ -116,7 +116,7 @@ fn go_on(reader: &VectorReader<&[u8]>) {
         ef_construction: 8,
         ..GraphOptions::default()
     };
-    let _ = builder.graph_after(&options, 1, Some((reader, &kept)), &|| true);
+    let _ = builder.build_graph_from(&options, 1, Some((reader, &kept)), &|| true);
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -124,12 +124,12 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let [flat, graph] = pieces(rest);
-    let sound = &SOUND[usize::from(kind >> 2) % SOUND.len()];
-    let patched = (patched(&sound.0, flat), patched(&sound.1, graph));
+    let sample = &SAMPLE[usize::from(kind >> 2) % SAMPLE.len()];
+    let patched = (patched(&sample.0, flat), patched(&sample.1, graph));
     let (flat, graph) = match kind & 3 {
         0 => (rest, None),
         1 => (flat, Some(graph)),
-        2 => (&sound.0[..], Some(&patched.1[..])),
+        2 => (&sample.0[..], Some(&patched.1[..])),
         _ => (&patched.0[..], Some(&patched.1[..])),
     };
     if let Ok(reader) = VectorReader::new(flat, graph) {

@@ -1,4 +1,4 @@
-//! Any bytes over a connection of the wire protocol, from the handshake on, end it in time and bring down nothing.
+//! Any bytes over a connection of the wire protocol, from the handshake on, end it in time and crash nothing.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -7,12 +7,12 @@ use libfuzzer_sys::fuzz_target;
 use loci_protocol::codec;
 use loci_protocol::frame::{FrameKind, Header};
 use loci_protocol::handshake::Hello;
-use loci_server::fuzzing::Hosted;
+use loci_server::fuzzing::InMemoryServer;
 
-static HOSTED: LazyLock<Hosted> = LazyLock::new(Hosted::new);
+static SERVER: LazyLock<InMemoryServer> = LazyLock::new(InMemoryServer::new);
 
-/// A connection that has shown what it needs to.
-fn greeted() -> Vec<u8> {
+/// The frame of a valid handshake.
+fn hello() -> Vec<u8> {
     let hello = Hello {
         versions: (1, 1),
         key: String::new(),
@@ -27,15 +27,15 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let sent = match how % 3 {
-        // What comes first is anything.
+        // Any bytes.
         0 => bytes.to_vec(),
-        // What comes after the handshake is anything.
-        1 => [&greeted()[..], bytes].concat(),
-        // A call of anything.
+        // Any bytes after the handshake.
+        1 => [&hello()[..], bytes].concat(),
+        // A call with any payload.
         _ => {
             let call = [&[0, 0, 0, 0][..], bytes].concat();
-            [greeted(), Header::new(FrameKind::Call, 1).frame(&call)].concat()
+            [hello(), Header::new(FrameKind::Call, 1).frame(&call)].concat()
         }
     };
-    HOSTED.wire(&sent);
+    SERVER.wire(&sent);
 });

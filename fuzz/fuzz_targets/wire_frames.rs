@@ -1,4 +1,4 @@
-//! Any bytes are frames, the beginning of one, or malformed; what is read does not depend on how the bytes come.
+//! Any bytes are frames, the beginning of one, or malformed; a truncated frame is incomplete.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

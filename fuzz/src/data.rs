@@ -1,4 +1,4 @@
-//! Files that targets write and have read.
+//! The files of a data folder, and a temporary folder that targets write them to.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -25,9 +25,9 @@ pub const NAMES: [&str; 16] = [
     "graph20.jsonl",
 ];
 
-/// A folder of this process.
+/// A temporary folder of this process.
 pub fn scratch() -> &'static Path {
     static FOLDER: LazyLock<TempDir> =
-        LazyLock::new(|| tempfile::tempdir().expect("a scratch folder"));
+        LazyLock::new(|| tempfile::tempdir().expect("a temporary folder"));
     FOLDER.path()
 }

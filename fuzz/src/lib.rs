@@ -1,4 +1,4 @@
-//! What fuzz targets share.
+//! Helpers that fuzz targets share.
 
 pub mod data;
 pub mod rows;
@@ -6,23 +6,23 @@ pub mod store;
 
 use std::panic;
 
-/// Crates that panic over damaged bytes, which those that call them turn into errors.
-const FORGIVEN: [&str; 3] = ["/fst-", "/redb-", "/pdf_oxide-"];
+/// Crates that panic on damaged bytes; LociDB catches these panics and returns errors.
+const PANICKING_CRATES: [&str; 3] = ["/fst-", "/redb-", "/pdf_oxide-"];
 
-/// Has a panic of a crate whose callers catch it end no run, as long as they do catch it. To be called once, when
-/// the target starts.
-pub fn forgive_caught_panics() {
-    let told = panic::take_hook();
+/// Keeps a run alive when one of [`PANICKING_CRATES`] panics and the panic is caught. Call it once, when the target
+/// starts.
+pub fn ignore_caught_panics() {
+    let previous = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let file = panic.location().map_or("", |location| location.file());
-        if !FORGIVEN.iter().any(|name| file.contains(name)) {
-            told(panic);
+        if !PANICKING_CRATES.iter().any(|name| file.contains(name)) {
+            previous(panic);
         }
     }));
 }
 
-/// `whole` with some of its bytes overwritten: for sections that are too large to be made of nothing. A patch is a
-/// place (u32, taken modulo the length), a length (u8) and as many bytes.
+/// `whole` with some of its bytes overwritten: for sections that are too large to be built from the input. A patch is an
+/// offset (u32, taken modulo the length), a length (u8) and that many bytes.
 pub fn patched(whole: &[u8], mut patches: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     while let Some((&[a, b, c, d, len], rest)) = patches.split_first_chunk::<5>() {
@@ -36,7 +36,7 @@ pub fn patched(whole: &[u8], mut patches: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Cuts `bytes` into `N` pieces: each but the last has its length (u16) in front.
+/// Splits `bytes` into `N` pieces: each but the last has its length (u16) in front.
 pub fn pieces<const N: usize>(mut bytes: &[u8]) -> [&[u8]; N] {
     let mut at = 0;
     [(); N].map(|()| {
@@ -58,7 +58,7 @@ pub fn piece(bytes: &[u8]) -> (&[u8], &[u8]) {
     rest.split_at(rest.len().min(usize::from(u16::from_le_bytes(len))))
 }
 
-/// What [`pieces`] cuts into these.
+/// The inverse of [`pieces`].
 pub fn joined(pieces: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -70,8 +70,8 @@ pub fn joined(pieces: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Makes the checksum of a transducer right: its last four bytes, a CRC-32C of the others, masked.
-pub fn mend_transducer(bytes: &mut [u8]) {
+/// Repairs the checksum of a transducer: its last four bytes, a masked CRC-32C of the others.
+pub fn repair_transducer_checksum(bytes: &mut [u8]) {
     let Some((body, checksum)) = bytes.split_last_chunk_mut::<4>() else {
         return;
     };

@@ -1,22 +1,22 @@
-//! Rows that are given rather than stored: what a table of a damaged database could hold.
+//! Rows in memory, with the contents that tables of a damaged database could have.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use loci_storage::rows::{Value, Visit, sealed};
+use loci_storage::rows::{RowCallback, Value, seal_row};
 use loci_storage::{Rows, StoreError, Table};
 
 use crate::piece;
 
 /// Rows by table and key, with their envelopes.
 #[derive(Debug, Default)]
-pub struct Given(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
+pub struct RowSet(BTreeMap<(Table, Vec<u8>), Vec<u8>>);
 
-impl Given {
-    /// Rows out of any bytes: a byte each for the table and for whether the envelope is given too, the key and the
-    /// value with their lengths (u16) in front.
-    pub fn new(mut bytes: &[u8]) -> Given {
-        let mut given = Given::default();
+impl RowSet {
+    /// Reads rows from any bytes: a byte each for the table and for whether the value includes the envelope, then the key
+    /// and the value, each after its length (u16).
+    pub fn new(mut bytes: &[u8]) -> RowSet {
+        let mut rows = RowSet::default();
         while let Some((&[table, is_raw], rest)) = bytes.split_first_chunk::<2>() {
             let table = Table::ALL[usize::from(table) % Table::ALL.len()];
             let (key, rest) = piece(rest);
@@ -24,12 +24,12 @@ impl Given {
             let row = if is_raw == 1 {
                 value.to_vec()
             } else {
-                sealed(table, key, value)
+                seal_row(table, key, value)
             };
-            given.0.insert((table, key.to_vec()), row);
+            rows.0.insert((table, key.to_vec()), row);
             bytes = rest;
         }
-        given
+        rows
     }
 
     /// The rows, with their envelopes.
@@ -39,7 +39,7 @@ impl Given {
             .map(|((table, key), row)| (*table, &key[..], &row[..]))
     }
 
-    /// The bytes of one row, as [`Given::new`] reads them.
+    /// The bytes of one row, as [`RowSet::new`] reads them.
     pub fn bytes(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![table.number() - 1, 0];
         for piece in [key, payload] {
@@ -50,7 +50,7 @@ impl Given {
     }
 }
 
-impl Rows for Given {
+impl Rows for RowSet {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
         let row = self.0.get(&(table, key.to_vec()));
         row.map(|row| Value::open(table, key, row)).transpose()
@@ -61,7 +61,7 @@ impl Rows for Given {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
         let from = Bound::Included((table, from.to_vec()));
         let rows = self

@@ -1,14 +1,14 @@
-//! A small store in memory whose rows are changed behind its back, with right checksums, and that is then opened.
+//! A small store in memory. Targets overwrite some of its rows, with valid checksums, and open the result.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use loci_storage::Table;
-use loci_storage::disk::{Disk, RandomFile};
-use loci_storage::rows::sealed;
+use loci_storage::disk::{Disk, RandomAccessFile};
+use loci_storage::rows::seal_row;
 use loci_torture::sim::SimDisk;
 use loci_torture::{documents, source::Source};
-use locidb::{Database, EmbedderChoice, Error, Options, SearchRequest, Silent, Strategy};
+use locidb::{Database, EmbedderChoice, Error, NoProgress, Options, SearchRequest, Strategy};
 use redb::{ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
 
 const FOLDER: &str = "/store";
@@ -25,30 +25,30 @@ pub struct Row {
     pub payload: Vec<u8>,
 }
 
-/// A sound store, and its rows.
-pub struct Sound {
+/// A valid store, and its rows.
+pub struct SampleStore {
     disk: SimDisk,
     /// All rows, by table, then key.
     pub rows: Vec<Row>,
 }
 
 /// A store of a few documents with vectors and a graph, one of them deleted.
-pub static SOUND: LazyLock<Sound> = LazyLock::new(|| {
+pub static SAMPLE: LazyLock<SampleStore> = LazyLock::new(|| {
     let disk = SimDisk::new();
-    fill(&disk).expect("a sound store");
+    fill(&disk).expect("a valid store");
     let rows = read(&disk).expect("its rows");
-    Sound { disk, rows }
+    SampleStore { disk, rows }
 });
 
-/// The export of the sound store.
+/// The export of the sample store.
 ///
 /// # Panics
 /// When it cannot be exported.
 pub fn exported() -> String {
-    let database = Database::open_with(FOLDER, &options(&SOUND.disk.kill_image()));
+    let database = Database::open_with(FOLDER, &options(&SAMPLE.disk.kill_image()));
     let mut lines = Vec::new();
-    let exported = database.and_then(|database| database.export(&mut lines, &Silent));
-    exported.expect("a sound store has an export");
+    let exported = database.and_then(|database| database.export(&mut lines, &NoProgress));
+    exported.expect("a valid store has an export");
     String::from_utf8(lines).expect("an export is UTF-8")
 }
 
@@ -63,27 +63,27 @@ fn options(disk: &SimDisk) -> Options {
 fn fill(disk: &SimDisk) -> Result<(), Error> {
     let database = Database::open_with(FOLDER, &options(disk))?;
     database.use_embedder(EmbedderChoice::None)?;
-    database.use_given_space(SPACE, documents::direction(&mut Source::seeded(1)).len())?;
+    database.use_provided_vectors(SPACE, documents::direction(&mut Source::seeded(1)).len())?;
     for number in 0..4 {
         database.write(move |tx| tx.put_document(documents::document(number, 7, false, true)))?;
     }
     let key = documents::key(3);
     database.write(move |tx| tx.delete_document(&key))?;
     database.set("hops", "3")?;
-    database.finish(&Silent)?;
+    database.finish(&NoProgress)?;
     database.close();
     Ok(())
 }
 
-impl Sound {
-    /// The store with these rows in the place of those of the same key.
+impl SampleStore {
+    /// The store with these rows in place of those with the same keys.
     pub fn with(&self, rows: &[Row]) -> Result<SimDisk, redb::Error> {
         let disk = self.disk.kill_image();
         let database = open(&disk)?;
         let write = database.begin_write()?;
         for row in rows {
             let mut table = write.open_table(definition(row.table))?;
-            let value = sealed(row.table, &row.key, &row.payload);
+            let value = seal_row(row.table, &row.key, &row.payload);
             table.insert(&row.key[..], &value[..])?;
         }
         write.commit()?;
@@ -92,12 +92,12 @@ impl Sound {
     }
 }
 
-/// Opens the store and asks it whatever a reader may ask.
-pub fn ask(disk: &SimDisk) -> Result<(), Error> {
+/// Opens the store and runs every kind of read.
+pub fn read_everything(disk: &SimDisk) -> Result<(), Error> {
     let database = Database::open_with(FOLDER, &options(disk))?;
     let _ = database.settings();
     database.stats();
-    let view = database.view();
+    let view = database.snapshot();
     for strategy in Strategy::ALL {
         let mut request = SearchRequest {
             strategy,
@@ -108,23 +108,23 @@ pub fn ask(disk: &SimDisk) -> Result<(), Error> {
         request.vector = Some(documents::direction(&mut Source::seeded(1)));
         let _ = database.search_in(&view, &request);
     }
-    let _ = database.check(true, &Silent, &mut |_| {});
+    let _ = database.check(true, &NoProgress, &mut |_| {});
     let _ = database.recount();
     Ok(())
 }
 
-/// The sound store, open.
+/// The sample store, open.
 pub fn database() -> &'static Database {
     static OPEN: LazyLock<Database> = LazyLock::new(|| {
-        let disk = SOUND.disk.kill_image();
-        Database::open_with(FOLDER, &options(&disk)).expect("a sound store opens")
+        let disk = SAMPLE.disk.kill_image();
+        Database::open_with(FOLDER, &options(&disk)).expect("a valid store opens")
     });
     &OPEN
 }
 
-/// A file of a disk as redb's storage.
+/// A file of a disk as a storage backend of redb.
 #[derive(Debug)]
-struct File(Box<dyn RandomFile>);
+struct File(Box<dyn RandomAccessFile>);
 
 impl StorageBackend for File {
     fn len(&self) -> std::io::Result<u64> {

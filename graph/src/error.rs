@@ -1,4 +1,4 @@
-//! Why a section of the graph cannot be read. Every variant tells its reader what to do next.
+//! Why a section of the graph cannot be read. Every variant documents what to do next.
 
 /// An error of a graph section. All of them mean: rebuild the section from rows.
 #[derive(Debug, thiserror::Error)]
@@ -32,4 +32,15 @@ pub enum GraphError {
         /// What is wrong.
         why: &'static str,
     },
+}
+
+/// An error where the check of a section found a fault.
+pub(crate) fn check_fault(
+    section: &'static str,
+    fault: Option<&'static str>,
+) -> Result<(), GraphError> {
+    match fault {
+        None => Ok(()),
+        Some(why) => Err(GraphError::Malformed { section, why }),
+    }
 }

@@ -1,25 +1,27 @@
-//! The sections of all segments of a view as one graph, without what is dead.
+//! The sections of all segments of a snapshot as one graph, without what is dead.
 //!
 //! What is alive: a mention while its chunk is; an edge while one of its pieces of evidence is; an edge
 //! without any evidence while its segment has no dead chunk at all (nobody can tell when its reason
 //! is gone, and showing what was deleted is worse than missing an edge until compaction rebuilds the
 //! segment). A concept is visible while it has a live mention or a live edge.
 //!
-//! Start reading at [`GraphView`].
+//! Start reading at [`GraphSnapshot`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 
-use crate::GraphError;
-use crate::adjacency::Adjacency;
-use crate::link::{EntityLink, link_filtered, link_parts_in_words, link_words, lookup_filtered};
-use crate::links::StoredLinks;
-use crate::mentions::MentionsReader;
-use crate::names::NamesReader;
-use crate::normalise::words;
-use crate::pagerank::Ranks;
-use crate::relations::{Edge, Evidence, RelationsReader};
+use crate::analysis::adjacency::Adjacency;
+use crate::analysis::pagerank::Ranks;
+use crate::analysis::stored_links::StoredLinks;
+use crate::error::GraphError;
+use crate::evidence::mentions::MentionsReader;
+use crate::evidence::relations::{Edge, Evidence, RelationsReader};
+use crate::linking::link::{
+    EntityLink, link_filtered, link_parts_in_words, link_words, lookup_filtered,
+};
+use crate::linking::names::NamesReader;
+use crate::linking::normalise::words;
 
 /// The graph sections of one segment.
 #[derive(Debug)]
@@ -175,7 +177,10 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
     }
 
     /// The segment and local number of a live chunk.
-    fn segment_of(&self, chunk: Ordinal) -> Option<(&'a SegmentReader<'a, GraphReader<B>>, Local)> {
+    fn segment_of(
+        &self,
+        chunk: Ordinal,
+    ) -> Option<(&'a SegmentReader<'a, GraphReader<B>>, LocalOrdinal)> {
         let after = self
             .segments
             .partition_point(|segment| segment.base <= chunk);
@@ -295,7 +300,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
         neighbours
     }
 
-    /// [`GraphView::neighbours`] by the edges that `along` takes.
+    /// [`GraphSnapshot::neighbours`] by the edges that `edge_filter` accepts.
     pub fn neighbours_filtered(
         &self,
         concept: ConceptId,
@@ -397,10 +402,16 @@ mod tests {
         names.push("wave", ConceptId(1));
         names.push("wave function", ConceptId(2));
         let mut mentions = MentionsBuilder::default();
-        mentions.push(ConceptId(1), Local(0), 1);
-        mentions.push(ConceptId(2), Local(1), 1);
+        mentions.push(ConceptId(1), LocalOrdinal(0), 1);
+        mentions.push(ConceptId(2), LocalOrdinal(1), 1);
         let mut relations = RelationsBuilder::default();
-        relations.push(ConceptId(3), ConceptId(4), "states", 1.0, &[Local(0)]);
+        relations.push(
+            ConceptId(3),
+            ConceptId(4),
+            "states",
+            1.0,
+            &[LocalOrdinal(0)],
+        );
         relations.push(ConceptId(5), ConceptId(6), "is said to", 1.0, &[]);
         GraphReader::open(names.finish(), mentions.finish(), relations.finish(), 2).unwrap()
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
-use crate::prerequisites::PREREQUISITE_FOR;
+use crate::walks::prerequisites::PREREQUISITE_FOR;
 use crate::{
     Adjacency, Direction, EdgeFilter, GraphReader, GraphSnapshot, MentionsBuilder, NamesBuilder,
     Ranks, RanksBuilder, RelationsBuilder, StoredLinks, adjacency, links,
@@ -30,6 +30,29 @@ struct Document {
     mentions: Vec<(u32, u32, u32)>,
     /// (source, target, whether a prerequisite, chunk)
     edges: Vec<(u32, u32, bool, u32)>,
+}
+
+/// The snapshot of one segment with these mentions and relations, without an analysis.
+pub(crate) fn with_one_segment<R>(
+    mentions: MentionsBuilder,
+    relations: RelationsBuilder,
+    chunk_count: u32,
+    read: impl FnOnce(GraphSnapshot<'_, Vec<u8>>) -> R,
+) -> R {
+    let names = NamesBuilder::default().finish();
+    let reader = GraphReader::open(names, mentions.finish(), relations.finish(), chunk_count);
+    let segments = [SegmentReader {
+        base: Ordinal(0),
+        chunk_count,
+        dead: &RoaringBitmap::new(),
+        reader: &reader.unwrap(),
+    }];
+    read(GraphSnapshot {
+        segments: &segments,
+        ranks: None,
+        adjacency: None,
+        links: None,
+    })
 }
 
 pub(crate) fn any_corpus() -> impl Strategy<Value = Corpus> {
@@ -178,7 +201,7 @@ impl Corpus {
         let mut mentions = MentionsBuilder::default();
         let mut relations = RelationsBuilder::default();
         for (place, document) in self.documents[start..end].iter().enumerate() {
-            let local = |chunk: u32| Local(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
+            let local = |chunk: u32| LocalOrdinal(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
             for &(concept, chunk, count) in &document.mentions {
                 mentions.push(ConceptId(concept), local(chunk), count);
             }

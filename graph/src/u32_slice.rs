@@ -1,14 +1,14 @@
 //! Arrays of little-endian `u32` inside bytes that may be anything: what all sections here consist of.
 //!
-//! A section is a header of words, then arrays of words one after another. [`Layout`] finds where they
-//! lie, [`Words`] reads one. Nothing is assumed of alignment, and no access can panic.
+//! A section is a header of words, then arrays of words one after another. [`Layout`] locates them,
+//! [`U32Slice`] reads one. Nothing is assumed of alignment, and no access can panic.
 
 use std::cmp::Ordering;
 use std::iter::Copied;
 use std::ops::{Range, RangeInclusive};
 use std::slice;
 
-use crate::GraphError;
+use crate::error::GraphError;
 
 /// Bytes of a word.
 const WIDTH: usize = 4;

@@ -11,7 +11,7 @@ use loci_storage::{Ordinal, ScoredChunk};
 #[derive(Debug, Default)]
 pub(crate) struct Top {
     k: usize,
-    /// [`Scored::order_key`]: the worst of the kept is on top.
+    /// [`ScoredChunk::order_key`]: the worst of the kept is on top.
     heap: BinaryHeap<u64>,
 }
 

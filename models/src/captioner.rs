@@ -1,17 +1,17 @@
-//! The seam between an ingest and whatever says in words what a picture shows.
+//! The interface between an ingest and programs that describe pictures.
 //!
-//! Several sides earn the trait: a command of the user's, a model in a local folder or at an endpoint, and the stand-ins
-//! of tests. None is built in: without one, a picture without a caption goes by its name.
+//! Implementations: a command of the user, a model in a local folder or at an endpoint, and the fakes of tests. None is
+//! built in: without one, a picture without a caption is described by its name.
 
 /// Says in words what a picture shows.
 ///
 /// What an implementer owes:
 /// - **Plain text alone**, in a few sentences: it is stored and searched as words of the document. White space does not
-///   matter. An empty caption says that there is nothing to tell.
-/// - **An end.** A call returns in bounded time, with an error where there is no caption by then.
-/// - **No panic**, whatever the bytes: pictures come out of files of strangers, and so do their names.
+///   matter. An empty caption means that there is nothing to describe.
+/// - **An end.** A call returns in bounded time, with an error if there is no caption by then.
+/// - **No panic**, whatever the bytes: pictures and their names come from untrusted files.
 ///
-/// Calls come from several threads at once. An implementer that can only do one thing at a time holds its own lock.
+/// It is called from several threads at once. An implementation that can only do one thing at a time locks itself.
 pub trait Captioner: Send + Sync {
     /// Name and version of the model: it is stored beside what it wrote.
     fn name(&self) -> &str;
@@ -32,29 +32,29 @@ pub trait Captioner: Send + Sync {
 pub struct Picture<'p> {
     /// Its file, whole.
     pub bytes: &'p [u8],
-    /// What its first bytes say it is: `image/png`.
+    /// Its media type, from its first bytes: `image/png`.
     pub media_type: &'p str,
     /// What its document calls it, on one line: a path within it, or a file's name.
     pub name: &'p str,
 }
 
-/// Why a picture has no caption. Every variant tells its reader what to do next.
+/// Why a picture has no caption. Every variant documents what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptionError {
     /// The model cannot be reached, is overloaded, or took too long. Try again later.
     #[error("captioner is unavailable: {reason}")]
     Unavailable {
-        /// What the model or the system said.
+        /// The error of the model or the system.
         reason: String,
     },
-    /// The model will not take this picture, now or later. Convert it, or correct the settings.
+    /// The model rejects this picture permanently. Convert it, or correct the settings.
     #[error("captioner refused the picture: {reason}")]
     Refused {
-        /// What the model said.
+        /// The model's error.
         reason: String,
     },
-    /// Whoever asked wants it to end.
+    /// The caller cancelled it.
     #[error("it was stopped")]
     Stopped,
 }

@@ -1,18 +1,18 @@
 //! The seam between a store and whatever writes answers in words.
 //!
-//! Several sides earn the trait: a model in a local folder, an endpoint on the network, and the stand-ins of
-//! tests. None is built in: without one, answers are made of sentences of the documents.
+//! Implementations: a model in a local folder, an endpoint on the network, and the fakes of
+//! tests. None is built in: without one, answers consist of sentences of the documents.
 
-/// Writes text that goes on from a prompt.
+/// Writes text that continues a prompt.
 ///
 /// What an implementer owes:
 /// - **Text is text.** Signs of the model's own markup in a prompt (`<|end|>`, `[INST]`) are passed on as plain
-///   characters: prompts quote documents, and these may hold anything.
+///   characters: prompts quote documents, and these may contain anything.
 /// - **The reply alone.** Neither the prompt nor the model's reasoning is part of it.
-/// - **An end.** A call returns in bounded time, with an error where there is no reply by then.
-/// - **No panic**, whatever the prompt: what the model cannot take is refused.
+/// - **An end.** A call returns in bounded time, with an error if there is no reply by then.
+/// - **No panic**, whatever the prompt: an unsuitable prompt gives an error.
 ///
-/// Calls come from several threads at once. An implementer that can only do one thing at a time holds its own
+/// It is called from several threads at once. An implementation that can only do one thing at a time has its own
 /// lock.
 pub trait Generator: Send + Sync {
     /// Name and version of the model, for messages.
@@ -25,20 +25,20 @@ pub trait Generator: Send + Sync {
     fn generate(&self, prompt: &str, tokens_max: usize) -> Result<String, GenerateError>;
 }
 
-/// Why a prompt has no reply. Every variant tells its reader what to do next.
+/// Why a prompt has no reply. Every variant documents what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
     /// The model cannot be reached, is overloaded, or took too long. Try again later.
     #[error("generator is unavailable: {reason}")]
     Unavailable {
-        /// What the model or the network said.
+        /// The error of the model or the network.
         reason: String,
     },
-    /// The model will not take this prompt, now or later. Ask for a smaller one, or correct the settings.
+    /// The model rejects this prompt permanently. Ask for a smaller one, or correct the settings.
     #[error("generator refused the prompt: {reason}")]
     Refused {
-        /// What the model said.
+        /// The model's error.
         reason: String,
     },
 }

@@ -4,10 +4,10 @@
 //! [`Embedder`]. [`lsa`] is the one that is built in: it learns from the store's own rows, needs no
 //! network and no model file, and gives the same vectors for the same rows on every run.
 //!
-//! What writes answers in words comes in through another, [`Generator`], what says what a picture shows through a third,
+//! Models that write answers implement another, [`Generator`], programs that describe pictures a third,
 //! [`Captioner`], and what counts tokens through a fourth, [`Tokenizer`]; none is built in.
 //!
-//! What always holds: this crate depends on nothing of ours. It knows no index and no store; the
+//! Invariant: this crate depends on no other crate of the workspace. It knows no index and no store; the
 //! tokeniser is handed in, and what it learns leaves as plain bytes.
 //!
 //! Start reading at [`Embedder`], then at [`lsa::Fitter`].

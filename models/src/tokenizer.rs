@@ -1,7 +1,7 @@
 //! The seam between budgets and the model that a text is for: how many tokens it has.
 //!
 //! Several sides earn the trait: a `tokenizer.json` of Hugging Face's format (`TokenizerFile`, feature `tokenizer`), the
-//! tokeniser of a model of one's own, and the stand-ins of tests. Without one, tokens are estimated.
+//! tokeniser of a model of the user's, and the fakes of tests. Without one, tokens are estimated.
 
 /// Counts the tokens of texts as a model does.
 ///
@@ -10,7 +10,7 @@
 /// - **Any text**, of any length and script. What cannot be counted counts as more than it can have, never as less.
 /// - **One answer.** Equal texts have equal counts.
 ///
-/// Calls come from several threads at once; putting a context together counts texts of a budget's length some twenty
+/// It is called from several threads at once; assembling a context counts texts of a budget's length some twenty
 /// times.
 pub trait Tokenizer: Send + Sync {
     /// Name and version of the tokeniser, for messages.
@@ -70,7 +70,7 @@ mod file {
             &self.name
         }
 
-        /// Bytes of the text where the tokeniser cannot say: no token is of less than one.
+        /// Bytes of the text if the tokeniser fails: no token is shorter than one byte.
         fn count(&self, text: &str) -> usize {
             let encoded = self.inner.encode_fast(text, false);
             encoded.map_or(text.len(), |encoded| encoded.len())

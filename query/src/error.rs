@@ -7,15 +7,18 @@ use loci_storage::StoreError;
 use loci_storage::keys::KeyError;
 use loci_types::search::OptionError;
 
-/// An error of a search. Every variant tells its reader what to do next.
+/// An error of a search. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The vector strategy was asked for where nothing is embedded. Fit the built-in embedder, or
-    /// bring a vector.
+    /// The vector strategy was requested where nothing is embedded. Fit the built-in embedder, or
+    /// give a vector.
     #[error("the vector arm cannot answer: {0}")]
     NoVector(&'static str),
-    /// The global strategy was asked for where communities have no digests. Run `analyze`, which writes them.
+    /// The embedder failed, and the vector strategy cannot answer without it.
+    #[error("embedder: {0}")]
+    Embed(String),
+    /// The global strategy was requested where communities have no digests. Run `analyze`, which writes them.
     #[error("there are no digests of communities to answer from; `loci analyze` writes them")]
     NoDigests,
     /// The question's vector is not of the store's space.
@@ -30,7 +33,7 @@ pub enum QueryError {
     /// The question asks for more than the language of text questions allows. Ask for less.
     #[error("the question: {0}")]
     Question(&'static str),
-    /// An option of the request has no such name or value. The message says what there is.
+    /// An option of the request has no such name or value. The message lists the names or values.
     #[error("{0}")]
     Option(String),
     /// The text index cannot be read. It is rebuilt when the store is opened again.

@@ -1,6 +1,6 @@
 //! How many tokens a text has: by the model's own tokeniser, or estimated without one.
 //!
-//! Budgets of a question (context, prompts, answers) are in units of a [`Counter`] that the caller hands in;
+//! Budgets of a question (context, prompts, answers) are in units of a [`TokenCounter`] that the caller hands in;
 //! [`estimate`] is the one that needs no model. Sizes of chunks (targets, limits, `token_count`) are always estimates,
 //! so chunking needs no model and stays a function of the file alone.
 //!
@@ -25,14 +25,14 @@
 /// texts together more than both alone.
 pub type TokenCounter<'c> = &'c (dyn Fn(&str) -> usize + Send + Sync);
 
-/// [`count`] as a [`Counter`].
+/// [`count`] as a [`TokenCounter`].
 pub fn estimate(text: &str) -> usize {
     count(text) as usize
 }
 
-/// What `make` makes with the most room that keeps its text to `budget` tokens.
+/// What `make` returns for the largest allowance whose text fits `budget` tokens.
 ///
-/// `make` plans with the costs of parts, which need not add up to that of the whole; what it makes of no room is
+/// `make` plans with the costs of parts, which need not add up to that of the whole; what it returns for none is
 /// returned as it is.
 pub(crate) fn fit_to_budget<T>(
     budget: usize,
@@ -124,10 +124,10 @@ impl AlphanumericRun {
     }
 }
 
-/// Counters for tests of whatever keeps to a budget.
+/// Counters for tests of what fits a budget.
 #[cfg(test)]
 pub(crate) mod sample {
-    /// Counts that do not add up: what stands together costs more than its parts, and what ends with a word less than
+    /// Counts that do not add up: a text costs more than its parts, and what ends with a word less than
     /// what ends within one.
     pub(crate) fn superadditive_counter(text: &str) -> usize {
         let words = text.split_whitespace().count();

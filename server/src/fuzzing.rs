@@ -1,4 +1,4 @@
-//! A server in memory over a small store, which asks for no keys. For fuzz targets alone.
+//! A server in memory over a small store without keys. Only for fuzz targets.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{Database, NewChunk, NewDocument};
 
 use crate::access::KeyLimits;
-use crate::serve::in_memory::{InMemory, Spoken};
-use crate::service::{ParserFactory, Place, Stores, StoresOptions};
+use crate::serve::in_memory::{InMemory, TestProtocol};
+use crate::service::{ParserFactory, StoreLocation, Stores, StoresOptions};
 
-/// A server whose connections are bytes.
+/// A server whose connections are streams in memory.
 #[derive(Debug)]
-pub struct Hosted {
+pub struct InMemoryServer {
     server: InMemory,
     _folder: tempfile::TempDir,
 }
 
-impl Hosted {
+impl InMemoryServer {
     /// A server of a store with two documents.
     ///
     /// # Panics
-    /// When the store cannot be made.
-    pub fn new() -> Hosted {
+    /// When the store cannot be created.
+    pub fn new() -> InMemoryServer {
         let folder = tempfile::tempdir().expect("a folder");
         let path: PathBuf = folder.path().join("store");
         let database = Database::open(&path).expect("a store");
@@ -44,44 +44,44 @@ impl Hosted {
             parser: ParserFactory::new(|| Err(io::Error::other("no files are parsed"))),
             ..StoresOptions::default()
         };
-        let stores = Stores::new(Place::One(path), options).expect("stores");
-        Hosted {
+        let stores = Stores::new(StoreLocation::Single(path), options).expect("stores");
+        InMemoryServer {
             server: InMemory::new(stores).expect("a server"),
             _folder: folder,
         }
     }
 
-    /// What comes back over a connection of HTTP that carries these bytes and ends.
+    /// The response over an HTTP connection that carries these bytes and ends.
     ///
     /// # Panics
     /// When the server does not end the connection.
     pub fn http(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Http, bytes, true);
-        told.expect("the connection ends")
+        let response = self.server.exchange(TestProtocol::Http, bytes, true);
+        response.expect("the connection ends")
     }
 
-    /// What a whole request is answered with that asks for the end of its connection.
+    /// The response to a complete request with `Connection: close`.
     ///
     /// # Panics
     /// When the server does not end the connection.
     pub fn request(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Http, bytes, false);
-        told.expect("the connection ends")
+        let response = self.server.exchange(TestProtocol::Http, bytes, false);
+        response.expect("the connection ends")
     }
 
-    /// What comes back over a connection of the wire protocol that carries these bytes.
+    /// The response over a connection of the wire protocol that carries these bytes.
     ///
     /// # Panics
     /// When the server does not end the connection.
     pub fn wire(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Wire, bytes, true);
-        told.expect("the connection ends")
+        let response = self.server.exchange(TestProtocol::Wire, bytes, true);
+        response.expect("the connection ends")
     }
 }
 
-impl Default for Hosted {
-    fn default() -> Hosted {
-        Hosted::new()
+impl Default for InMemoryServer {
+    fn default() -> InMemoryServer {
+        InMemoryServer::new()
     }
 }
 

@@ -32,7 +32,6 @@
 
 pub mod access;
 pub mod threads;
-pub mod views;
 
 mod serve;
 mod service;
@@ -40,7 +39,8 @@ mod service;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 
-pub use serve::mcp::stdio::StdioServer;
+pub use loci_views as views;
+pub use serve::mcp_stdio::StdioServer;
 pub use serve::server::{RunningServer, Server, StartError};
 pub use serve::{check, config};
 pub use service::ParserFactory;

@@ -1,12 +1,11 @@
-//! Why the store cannot do what was asked. Every variant tells its reader what to do next.
+//! The errors of the store. Every variant documents what to do next.
 
 use std::io;
 use std::path::PathBuf;
 
 use loci_types::keys::{KEY_LEN_MAX, KeyError};
 
-use crate::segment::PartError;
-use crate::unfinished::FolderOperation;
+use crate::section::SectionId;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +20,7 @@ pub enum StoreError {
     Locked {
         /// The store's folder.
         path: PathBuf,
-        /// The processes that hold its lock, as far as the system tells: `process 4711 (loci)`.
+        /// The processes that hold its lock, as far as the system reports them: `process 4711 (loci)`.
         holders: Vec<String>,
     },
     /// There is no store in this folder, and creating one was not asked for.
@@ -177,6 +176,98 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
+}
+
+/// Why a part cannot be used. Every variant documents what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The first bytes are not ours: a wrong path, or a damaged copy.
+    #[error("not a LociDB part")]
+    NotAPart,
+    /// A newer release wrote it. Upgrade, or let this release rebuild it from rows.
+    #[error("version {found}; this build reads version {known}")]
+    Version {
+        /// What the part says.
+        found: u16,
+        /// What this build knows.
+        known: u16,
+    },
+    /// It is shorter than it says. It is rebuilt from rows; suspect the disk.
+    #[error("{got} bytes where {need} are needed")]
+    Truncated {
+        /// Bytes needed.
+        need: u64,
+        /// Bytes there.
+        got: u64,
+    },
+    /// Its bytes changed after they were written. It is rebuilt from rows; suspect the disk.
+    #[error("checksum of {part} is {got:#018x}, written as {written:#018x}")]
+    Checksum {
+        /// `header`, `section table`, or the section.
+        part: String,
+        /// The checksum that was written.
+        written: u64,
+        /// The checksum of what is there.
+        got: u64,
+    },
+    /// A field breaks the format. It is rebuilt from rows.
+    #[error("{0}")]
+    Malformed(String),
+    /// A section that this kind of part must have is not there. It is rebuilt from rows.
+    #[error("section {id:?} ({argument}) is missing")]
+    MissingSection {
+        /// The section.
+        id: SectionId,
+        /// Its argument.
+        argument: u32,
+    },
+    /// It is not the part that the manifest lists. Restore the folder from one backup.
+    #[error("it is part {found} where the manifest lists part {listed}")]
+    AnotherPart {
+        /// The id in the header.
+        found: u64,
+        /// The id in the manifest.
+        listed: u64,
+    },
+    /// Pages of its file vanished while it was open: the file was cut, or its disk failed. It is rebuilt from rows;
+    /// suspect the disk.
+    #[error("its file lost pages while it was read: it was cut, or its disk fails")]
+    LostPages,
+    /// The file system failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// What fills a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderOperation {
+    /// A backup is made there.
+    Backup,
+    /// A backup is put back there.
+    Restore,
+    /// An export is made a store there.
+    Import,
+    /// A command that this build does not know.
+    Other,
+}
+
+impl FolderOperation {
+    pub(crate) const KNOWN: [FolderOperation; 3] = [
+        FolderOperation::Backup,
+        FolderOperation::Restore,
+        FolderOperation::Import,
+    ];
+
+    /// The command's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FolderOperation::Backup => "backup",
+            FolderOperation::Restore => "restore",
+            FolderOperation::Import => "import",
+            FolderOperation::Other => "copy",
+        }
+    }
 }
 
 /// What to do with a store of another format.

@@ -1,88 +1,63 @@
-//! The truth of LociDB: rows, segments, manifest, snapshots.
+//! The storage of LociDB: rows, segments, manifest, snapshots.
 //!
-//! One redb file holds the rows (documents, chunks, contributions, vectors); everything that is
-//! searched lies in immutable segments that are rebuilt from rows when lost. A commit writes its
-//! rows and one small segment in one redb transaction, so redb's commit is the only commit there is.
+//! One redb file holds the rows (documents, chunks, contributions, vectors). Everything that is searched is
+//! stored in immutable segments, which can be rebuilt from rows. A commit writes its rows and one small segment
+//! in one redb transaction, so redb's commit is the only commit there is.
 //!
-//! This crate knows no index: it moves bytes of sections that `index` and `graph` build and read.
+//! This crate knows no index: it stores bytes of sections that `index` and `graph` build and read.
 //!
-//! | to | read |
-//! | --- | --- |
-//! | open, write, take views | [`store`] |
-//! | put files elsewhere | [`disk`] |
-//! | change rows | [`staging`] |
-//! | read rows | [`rows`], [`records`], [`keys`] |
-//! | find chunks in a committed state | [`snapshot`], [`segment`], [`segment_reader`] |
-//! | build a segment | [`build`] |
-//! | copy a store, and put it back | [`backup`] |
-//! | tell a store as JSON, and make one of it | [`export`] |
-//! | bring an earlier format up | [`upgrade`] |
-//! | look for damage | [`check`] |
-//! | see what takes room | [`usage`] |
+//! Folders, lowest first; each uses only those above it in the table.
+//!
+//! | folder | contents | to | read |
+//! | --- | --- | --- | --- |
+//! | `map` | mapped files, and faults of reading them: the only `unsafe` code | | |
+//! | `publish` | the newest snapshot, its readers, and files that none of them needs | | |
+//! | `files` | every file operation: disks, locks, permissions, names | put files elsewhere | [`disk`] |
+//! | `rows` | tables, keys, records, checksums, schema | read rows | [`rows`], [`records`], [`keys`] |
+//! | `database` | the redb file: pages, format, verification, copies | | |
+//! | `segment` | parts and their sections | build or read a segment | [`segment`], [`build`] |
+//! | `snapshot` | one committed state | find chunks in it | [`snapshot`] |
+//! | `staging` | the changes of one writer | change rows | [`staging`] |
+//! | `commit` | the committing thread | | |
+//! | `store` | opening, writing, rebuilding, rewriting | open a store, write, get snapshots | [`store`] |
+//! | `maintenance` | what keeps a store safe | copy a store, and restore it | [`backup`] |
+//! | | | write a store as JSON, and import it | [`export`] |
+//! | | | upgrade an earlier format | [`upgrade`] |
+//! | | | look for damage | [`check`] |
+//! | | | measure disk usage | [`usage`] |
 
-pub mod backup;
-pub mod build;
-pub mod check;
 mod commit;
-pub mod concept_edits;
-mod database_file;
-mod dir;
-pub mod disk;
-mod envelope;
+mod database;
 mod error;
-pub mod export;
 pub mod failpoint;
-mod generations;
-mod group;
-mod items;
-pub mod keys;
+mod files;
 pub mod limits;
-mod lock;
-mod lock_holders;
+mod maintenance;
 mod map;
-pub mod metadata;
-mod overlay;
-mod pages;
-mod parts;
-pub mod permissions;
+mod progress;
 mod publish;
-#[cfg(test)]
-mod publish_tests;
-pub mod records;
-mod repair;
-mod retrievals;
-mod rewrite;
 pub mod rows;
-mod schema;
+mod section;
 pub mod segment;
-pub mod segment_reader;
 pub mod snapshot;
-mod staged;
 pub mod staging;
 pub mod store;
-mod sync;
-mod tables;
-mod unfinished;
-pub mod upgrade;
-pub mod usage;
-mod verify;
 
-pub use commit::Durability;
-pub use concept_edits::ResolvedConcept;
-pub use disk::{Disk, OsDisk};
-pub use error::StoreError;
-pub use keys::{ChunkKey, DocumentKey};
+pub use commit::host::Durability;
+pub use error::{FolderOperation, StoreError};
+pub use files::disk::{Disk, OsDisk};
+pub use files::{disk, permissions};
 pub use loci_types::ids::{
-    self, ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId,
-    WorkId,
+    self, ConceptEditId, ConceptId, DocumentId, ItemId, LocalOrdinal, Ordinal, ResponseId,
+    SegmentId, SpaceId, WorkId,
 };
+pub use maintenance::{backup, check, export, upgrade, usage};
 pub use map::ever_lost as ever_lost_pages;
-pub use parts::NewPart;
-pub use repair::{DerivedIndex, LostIndex};
-pub use rows::Rows;
-pub use segment_reader::{ScoredChunk, SegmentReader};
-pub use snapshot::Snapshot;
+pub use rows::concept_aliases::ResolvedConcept;
+pub use rows::keys::{ChunkKey, DocumentKey};
+pub use rows::tables::Table;
+pub use rows::{Rows, keys, metadata, records};
+pub use segment::{NewPart, ScoredChunk, SegmentReader, build};
+pub use snapshot::{DerivedIndex, LostIndex, Snapshot};
 pub use staging::Staging;
 pub use store::{IndexFactory, Store, StoreOptions};
-pub use tables::Table;
-pub use unfinished::FolderOperation;

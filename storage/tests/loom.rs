@@ -2,7 +2,7 @@
 //!
 //! Reading and replacing the newest view is one step each, as arc-swap promises.
 
-#[path = "../src/publish.rs"]
+#[path = "../src/publish/published.rs"]
 mod publish;
 #[path = "interleavings/scenario.rs"]
 mod scenario;

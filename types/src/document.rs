@@ -13,11 +13,11 @@ pub struct NewDocument {
     /// User, collection, key and whatever else is known. The store fills in `ingested_at_ms` (when
     /// 0), `content_hash`, `chunk_count`, `next_suffix`, `char_count` and `original_len`.
     pub record: DocumentRecord,
-    /// The file's bytes, as they came.
+    /// The file's bytes, unchanged.
     pub original: Vec<u8>,
     /// The text that character positions refer to; `None` when it is the original itself.
     pub text: Option<String>,
-    /// The chunk trees in pre-order: a parent stands before its children, and a subtree is a run.
+    /// The chunk trees in pre-order: a parent precedes its children, and a subtree is a run.
     pub chunks: Vec<NewChunk>,
     /// Concepts that the document mentions or defines. One entry a name.
     pub concepts: Vec<NewConcept>,
@@ -42,7 +42,7 @@ pub struct NewAsset {
     pub bytes: Vec<u8>,
 }
 
-/// A work in a document's list of references. What tells it best counts: key, DOI, title.
+/// A work in a document's list of references. It is identified by the best of: key, DOI, title.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewReference {
     /// As it is written there.
@@ -64,7 +64,7 @@ pub struct NewReference {
 /// A place where a document cites a work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewCitation {
-    /// Place of the citing chunk, a sentence where there are any, in the document's list.
+    /// Index of the citing chunk, a sentence where there are any, in the document's list.
     pub chunk: u32,
     /// The reference, by its place in the document's list.
     pub reference: u32,
@@ -105,7 +105,7 @@ pub struct NewClaim {
     pub chunk: u32,
     /// The other chunk, which need not be stored yet.
     pub about: ChunkKey,
-    /// What it says of it.
+    /// The relation of the claim to the cited one.
     pub intent: Intent,
     /// How sure that is, in 0..=1.
     pub confidence: f32,
@@ -161,7 +161,7 @@ pub struct NewRelation {
 pub struct NewItem {
     /// What kind of question it puts.
     pub kind: ItemType,
-    /// What is asked.
+    /// The question.
     pub front: String,
     /// What is the answer.
     pub back: String,
@@ -173,10 +173,10 @@ pub struct NewItem {
     pub chunk: Option<ChunkKey>,
     /// Name of the concept that it is about.
     pub concept: Option<String>,
-    /// Who owns it; empty for nobody in particular.
+    /// The owner; empty for a shared item.
     pub owner: String,
-    /// The item that says the same better.
+    /// The item that it is merged into.
     pub merged_into: Option<ItemId>,
-    /// How learning it goes.
+    /// The state of its reviews.
     pub review: Option<ReviewState>,
 }

@@ -2,14 +2,14 @@
 
 /// A chunk's place in one view: dense, in reading order. Means nothing outside that view.
 ///
-/// `Ordinal` = the base of the chunk's segment in this view + its [`Local`] number.
+/// `Ordinal` = the base of the chunk's segment in this view + its [`LocalOrdinal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ordinal(pub u32);
 
 /// A chunk's place in its segment: documents one after another, each in pre-order, so that a
 /// subtree is a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Local(pub u32);
+pub struct LocalOrdinal(pub u32);
 
 /// A document, for the life of the store. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub struct SpaceId(pub u32);
 
 /// A merge or split of concepts by hand, for the life of the store. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EditId(pub u64);
+pub struct ConceptEditId(pub u64);
 
 /// A cited work, whether its document is stored or not, for the life of the store. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -26,12 +26,12 @@ pub enum KeyError {
 
 /// What a document is called outside of the store: unique by user, collection and key.
 ///
-/// Printed as the key alone in the default collection of nobody, else `collection::key` or
+/// Printed as the key alone in the default collection without an owner, else `collection::key` or
 /// `user::collection::key`. A key that itself contains `::` is always printed in the last form, so
 /// that every printed key is parsed back to the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentKey {
-    /// Who owns it; empty for nobody in particular.
+    /// The owner; empty for a shared document.
     pub user: String,
     /// The named collection; empty for the default one.
     pub collection: String,

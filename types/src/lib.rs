@@ -5,9 +5,9 @@
 //! | --- | --- |
 //! | [`ids`] | the number spaces |
 //! | [`keys`] | the public keys of documents and chunks |
-//! | [`records`] | what rows hold |
+//! | [`records`] | contents of rows |
 //! | [`document`] | what a caller hands over to be stored |
-//! | [`search`] | what is asked, and how to answer it |
+//! | [`search`] | the question, and how to answer it |
 //! | [`filter`] | the filter language: parsed and printed |
 //! | [`answer`] | the answer to a search |
 //! | [`settings`] | the settings of a store |

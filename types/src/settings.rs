@@ -9,10 +9,10 @@ use crate::records::EmbedLevels;
 use crate::search::{Fusion, RankWeights, SearchRequest};
 use crate::text::language_code;
 
-/// The language that stands for telling it from the text.
+/// The value for detecting the language from the text.
 pub const LANGUAGE_AUTO: &str = "auto";
 
-/// A setting is unknown, or does not allow the value. The message says what is allowed.
+/// A setting is unknown, or does not allow the value. The message names what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingError(pub String);
@@ -51,7 +51,7 @@ pub enum EmbedderChoice {
     None,
 }
 
-/// How a search makes the lists of its arms one, unless it says so itself.
+/// How a search fuses its lists of hits by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FusionChoice {
@@ -70,16 +70,16 @@ pub struct Settings {
     pub embedder: EmbedderChoice,
     /// The folder of a model, `model.onnx` and `tokenizer.json`, where the embedder is `folder`.
     pub model: String,
-    /// Which chunks an ingest embeds when it is not told.
+    /// Which chunks an ingest embeds by default.
     pub embed_levels: EmbedLevels,
-    /// Language of documents that do not state theirs and are too short to tell: an ISO 639 code; `auto` for
+    /// Language of documents that do not declare theirs and are too short to detect: an ISO 639 code; `auto` for
     /// none, which counts as English.
     pub language: String,
     /// How often a word of the title counts where one of the body counts once, 1..=15.
     pub weight_title: u8,
     /// As `weight_title`, for headings.
     pub weight_headings: u8,
-    /// As `weight_title`, for key terms: they count so beside the body that they stand in.
+    /// Like `weight_title`, for key terms, in addition to their occurrences in the body.
     pub weight_key_terms: u8,
     /// As `weight_title`, for chunks of code.
     pub weight_code: u8,
@@ -93,9 +93,9 @@ pub struct Settings {
     pub entities_per_chunk: u32,
     /// Relations extracted from a chunk at most.
     pub relations_per_chunk: u32,
-    /// Types of concepts of a collection that consolidation keeps at most.
+    /// Types of concepts that consolidation retains per collection, at most.
     pub types_per_corpus: u32,
-    /// The least share of a collection's concepts that a type must have to be kept, 0..=1.
+    /// The least share of a collection's concepts that a type must have to be retained, 0..=1.
     pub type_share_min: f32,
     /// How the lists of a search's arms become one.
     pub fusion: FusionChoice,
@@ -137,9 +137,9 @@ impl Default for Settings {
             type_share_min: 0.01,
             fusion: FusionChoice::Calibrated,
             rrf_k: 60.0,
-            hops: 2,
-            neighbours: 20,
-            query_concepts: 10,
+            hops: SearchRequest::HOPS as u32,
+            neighbours: SearchRequest::NEIGHBOURS as u32,
+            query_concepts: SearchRequest::QUERY_CONCEPTS as u32,
             context_tokens: 4000,
             pagerank_damping: 0.85,
             pagerank_iterations: 20,
@@ -149,8 +149,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// `request` with what these settings say of searches, in the place of what it says itself: how far walks go,
-    /// how many concepts are recognised, how arms are fused. A request with a fusion of its own keeps it.
+    /// `request` with these settings where it gives no value of its own: how far walks go, how many concepts are
+    /// recognised, how arms are fused. A database applies its settings to each request itself.
     pub fn over(&self, request: SearchRequest) -> SearchRequest {
         let fusion = match self.fusion {
             FusionChoice::Calibrated => None,
@@ -160,9 +160,9 @@ impl Settings {
             })),
         };
         SearchRequest {
-            hops: self.hops as usize,
-            neighbours: self.neighbours as usize,
-            query_concepts: self.query_concepts as usize,
+            hops: request.hops.or(Some(self.hops as usize)),
+            neighbours: request.neighbours.or(Some(self.neighbours as usize)),
+            query_concepts: (request.query_concepts).or(Some(self.query_concepts as usize)),
             fusion: request.fusion.or(fusion),
             ..request
         }
@@ -171,7 +171,7 @@ impl Settings {
     /// The settings that a preset of chunk sizes changes.
     ///
     /// # Errors
-    /// [`SettingError`] where there is no such preset.
+    /// [`SettingError`] for an unknown preset.
     pub fn chunk_preset(name: &str) -> Result<[(&'static str, &'static str); 3], SettingError> {
         let named = CHUNK_PRESETS.iter().find(|preset| preset.0 == name);
         let preset = named.ok_or_else(|| {
@@ -364,6 +364,24 @@ mod tests {
         };
         assert_eq!(settings.over(own).fusion, Some(Fusion::default()));
         assert!(Settings::default().with("fusion", "none").is_err());
+    }
+
+    #[test]
+    fn settings_apply_where_the_request_gives_no_value() {
+        let settings = Settings {
+            hops: 3,
+            neighbours: 7,
+            ..Settings::default()
+        };
+        let applied = settings.over(SearchRequest::new("q"));
+        assert_eq!((applied.hops, applied.neighbours), (Some(3), Some(7)));
+        assert_eq!(applied.query_concepts, Some(SearchRequest::QUERY_CONCEPTS));
+        let request = SearchRequest {
+            hops: Some(SearchRequest::HOPS),
+            ..SearchRequest::new("q")
+        };
+        let applied = settings.over(request);
+        assert_eq!((applied.hops, applied.neighbours), (Some(2), Some(7)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The data set of the guard: made up, the same on every machine.
+//! The data set of the guard: generated, the same on every machine.
 //!
 //! Words are drawn by Zipf's law, vectors lie around cluster centres, concepts are mentioned by a few chunks each and
 //! related to each other. A question is made of words, a vector and concepts that are near to one chunk.
@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-/// Numbers of a vector.
+/// Components of a vector.
 pub(crate) const DIM: usize = 128;
 /// Chunks of a document, after its section.
 pub(crate) const CHUNKS_PER_DOCUMENT: usize = 5;
@@ -32,7 +32,7 @@ impl Random {
     }
 
     /// In 0..1.
-    fn share(&mut self) -> f64 {
+    fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -40,16 +40,16 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// A word's rank; rank r comes with a chance of about 1/(r + 3).
+    /// A word's rank; rank r has a probability of about 1/(r + 3).
     fn word(&mut self) -> usize {
         let end = ((WORDS + 3) as f64 / 3.0).ln();
-        (3.0 * (self.share() * end).exp() - 3.0) as usize % WORDS
+        (3.0 * (self.fraction() * end).exp() - 3.0) as usize % WORDS
     }
 
     fn vector(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
         let mut vector: Vec<f32> = centre.to_vec();
         for number in &mut vector {
-            *number += spread * (self.share() as f32 - 0.5);
+            *number += spread * (self.fraction() as f32 - 0.5);
         }
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         vector.iter_mut().for_each(|x| *x /= length);
@@ -66,14 +66,14 @@ pub(crate) struct Chunk {
     pub(crate) concepts: Vec<u32>,
 }
 
-/// What is asked.
+/// A question.
 pub(crate) struct Question {
     pub(crate) text: String,
     pub(crate) vector: Vec<f32>,
     pub(crate) concepts: Vec<u32>,
 }
 
-/// Everything that systems are built from.
+/// The data that systems are built from.
 pub(crate) struct Data {
     pub(crate) chunks: Vec<Chunk>,
     /// (source, target), by number.
@@ -83,8 +83,8 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// `count` chunks and `asked` questions.
-    pub(crate) fn new(count: usize, asked: usize) -> Data {
+    /// `count` chunks and `question_count` questions.
+    pub(crate) fn new(count: usize, question_count: usize) -> Data {
         let mut random = Random::new(42);
         let concept_count = count / 2;
         let centres: Vec<Vec<f32>> = (0..CLUSTERS)
@@ -112,13 +112,13 @@ impl Data {
                 (source, random.below(concept_count) as u32)
             })
             .collect();
-        let questions = (0..asked)
+        let questions = (0..question_count)
             .map(|_| {
                 let chunk = &chunks[random.below(count)];
-                let asked: Vec<&str> = chunk.text.split(' ').collect();
+                let passage: Vec<&str> = chunk.text.split(' ').collect();
                 let mut words = String::from("what is");
                 for _ in 0..8 {
-                    let _ = write!(words, " {}", asked[random.below(asked.len())]);
+                    let _ = write!(words, " {}", passage[random.below(passage.len())]);
                 }
                 let concepts: Vec<u32> = chunk.concepts.iter().copied().take(2).collect();
                 for concept in &concepts {
@@ -140,7 +140,7 @@ impl Data {
     }
 }
 
-/// What a concept is called.
+/// The name of a concept.
 pub(crate) fn concept_name(concept: u32) -> String {
     format!("concept{concept}")
 }

@@ -1,7 +1,7 @@
-//! The rivals: tantivy for words, usearch for vectors, petgraph for concepts, redb for rows, each in memory or mapped, and
-//! what an application would glue of them.
+//! The rivals: tantivy for text, usearch for vectors, petgraph for concepts, redb for rows, each in memory or mapped, and
+//! the hybrid search that an application would build from them.
 //!
-//! Always: the same terms as LociDB (its analyzer is tantivy's tokenizer), inner products, M 16, efConstruction 200.
+//! Invariants: the same terms as LociDB (its analyzer is tantivy's tokenizer), inner products, M 16, efConstruction 200.
 //!
 //! Start reading at [`Glue::build`].
 
@@ -16,11 +16,11 @@ use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
     Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value,
 };
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, Searcher, TantivyDocument, Term};
 use usearch::{IndexOptions, MetricKind, ScalarKind};
 
 use crate::data::{CHUNKS_PER_DOCUMENT, DIM, Data, Question};
+use crate::tokenizer::LociTokenizer;
 use crate::{EF, K, LEG};
 
 const ROWS: TableDefinition<'_, u64, &str> = TableDefinition::new("rows");
@@ -59,7 +59,7 @@ impl Glue {
             expansion_search: EF,
             multi: false,
         })
-        .context("making an empty vector index")?;
+        .context("creating an empty vector index")?;
         vectors.reserve_capacity_and_threads(data.chunks.len(), 1)?;
         for (number, chunk) in (0..).zip(&data.chunks) {
             vectors.add(number, &chunk.vector)?;
@@ -218,7 +218,9 @@ fn text_index(data: &Data, folder: &std::path::Path) -> Result<(Searcher, Field,
     );
     let number = schema.add_u64_field("number", INDEXED | STORED);
     let index = Index::create_in_dir(folder, schema.build())?;
-    index.tokenizers().register("loci", Terms::default());
+    index
+        .tokenizers()
+        .register("loci", LociTokenizer::default());
     let mut writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
     for (place, chunk) in (0u64..).zip(&data.chunks) {
         let mut document = TantivyDocument::default();
@@ -229,55 +231,4 @@ fn text_index(data: &Data, folder: &std::path::Path) -> Result<(Searcher, Field,
     writer.commit()?;
     writer.wait_merging_threads()?;
     Ok((index.reader()?.searcher(), body, number))
-}
-
-/// LociDB's analyzer as tantivy's tokenizer.
-#[derive(Default)]
-struct Terms {
-    analyzer: Analyzer,
-}
-
-impl Clone for Terms {
-    fn clone(&self) -> Terms {
-        Terms::default()
-    }
-}
-
-impl Tokenizer for Terms {
-    type TokenStream<'a> = Stream;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
-        let mut tokens = Vec::new();
-        self.analyzer.for_each_token(text, |token| {
-            tokens.push(Token {
-                offset_from: token.span.start,
-                offset_to: token.span.end,
-                position: token.position as usize,
-                text: token.term.to_owned(),
-                position_length: 1,
-            });
-        });
-        Stream { tokens, next: 0 }
-    }
-}
-
-/// Tokens of one text.
-struct Stream {
-    tokens: Vec<Token>,
-    next: usize,
-}
-
-impl TokenStream for Stream {
-    fn advance(&mut self) -> bool {
-        self.next += 1;
-        self.next <= self.tokens.len()
-    }
-
-    fn token(&self) -> &Token {
-        &self.tokens[self.next - 1]
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.tokens[self.next - 1]
-    }
 }

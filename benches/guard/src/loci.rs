@@ -1,4 +1,4 @@
-//! LociDB under the guard: one store, asked as a whole and index by index.
+//! LociDB under the guard: one store, searched as a whole and index by index.
 //!
 //! Start reading at [`Loci::build`].
 
@@ -9,11 +9,11 @@ use loci_index::vector::{self, VectorQuery, VectorScratch};
 use loci_storage::ConceptId;
 use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::segment::Layer;
-use locidb::graph::{HopOptions, chunks_of, two_hop};
+use locidb::graph::{HopOptions, chunks_mentioning, two_hop};
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::{
-    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, Rerank, SearchRequest,
-    Seeds, Silent, Strategy, Walk,
+    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, NoProgress, Rerank,
+    SearchRequest, Seeds, Strategy, Walk,
 };
 
 use crate::data::{CHUNKS_PER_DOCUMENT, Data, Question, concept_name};
@@ -36,7 +36,7 @@ impl Loci {
     pub(crate) fn build(data: &Data) -> Result<Loci> {
         let folder = tempfile::tempdir()?;
         let database = Database::open(folder.path().join("store"))?;
-        database.use_given_space("guard", crate::data::DIM)?;
+        database.use_provided_vectors("guard", crate::data::DIM)?;
         let mut documents = documents(data);
         while !documents.is_empty() {
             let batch = documents.split_off(documents.len().saturating_sub(500));
@@ -45,9 +45,9 @@ impl Loci {
                 batch.try_for_each(|document| tx.put_document(document).map(drop))
             })?;
         }
-        database.finish(&Silent)?;
-        database.settle()?;
-        let view = database.view();
+        database.finish(&NoProgress)?;
+        database.wait_for_merges()?;
+        let view = database.snapshot();
         let rows = view.snapshot().rows();
         let concepts = (0..data.concept_count as u32)
             .map(|concept| rows.concept_id(&concept_name(concept)))
@@ -85,17 +85,12 @@ impl Loci {
                 hits: 0,
             },
             walk: Walk::Hops,
-            hops: 2,
-            neighbours: LEG,
+            hops: Some(2),
+            neighbours: Some(LEG),
             climb: Climb::Parent,
             concepts: false,
             effort: Effort::Ef(EF),
-            rerank: Rerank {
-                types: false,
-                confidence: 0.0,
-                citations: 0.0,
-                cited: 0.0,
-            },
+            rerank: Rerank::NONE,
             ..SearchRequest::new(&question.text[..])
         }
     }
@@ -105,35 +100,36 @@ impl Loci {
     }
 
     pub(crate) fn text(&mut self, question: &Question) -> Result<usize> {
-        let view = self.database.view();
-        self.analyzer.list(&question.text, &mut self.terms);
+        let view = self.database.snapshot();
+        self.analyzer
+            .fill_term_list(&question.text, &mut self.terms);
         let terms: Vec<&str> = self.terms.iter().collect();
-        let segments = view.read().text(Layer::Leaves);
+        let segments = view.read_view().text(Layer::Leaves);
         let search = TextSearch::new(LEG);
         Ok(text::search(&segments, &terms, &search, &mut self.text)?.len())
     }
 
     pub(crate) fn vector(&mut self, question: &Question) -> Result<usize> {
-        let view = self.database.view();
+        let view = self.database.snapshot();
         let query = VectorQuery {
             effort: Effort::Ef(EF),
             ..VectorQuery::new(&question.vector, LEG)
         };
-        let segments = view.read().vectors(Layer::Leaves);
+        let segments = view.read_view().vectors(Layer::Leaves);
         Ok(vector::search(&segments, &query, &mut self.vector)?.len())
     }
 
     pub(crate) fn graph(&mut self, question: &Question) -> Result<usize> {
-        let view = self.database.view();
-        let segments = view.read().graph_segments();
-        let graph = view.read().graph(&segments);
+        let view = self.database.snapshot();
+        let segments = view.read_view().graph_segments();
+        let graph = view.read_view().graph(&segments);
         let options = HopOptions {
             limit: LEG,
-            paths: false,
+            with_paths: false,
             ..HopOptions::default()
         };
         let reached = two_hop(graph, &self.ids(&question.concepts), options).reached;
-        Ok(chunks_of(graph, &reached, None, LEG).len())
+        Ok(chunks_mentioning(graph, &reached, None, LEG).len())
     }
 
     fn ids(&self, concepts: &[u32]) -> Vec<ConceptId> {

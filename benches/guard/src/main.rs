@@ -1,15 +1,17 @@
 //! `guard`: LociDB beside other crates, task by task, and a failure where a committed ratio got worse.
 //!
-//! A ratio is LociDB's time by its rival's for the same work on the same data, made in this process in alternating
-//! rounds: the machine's noise falls on both. Processor time for what computes, wall time for commits, which wait for
-//! the disk. The median of the rounds counts. `ratios.json` holds the ratios that were reached; a ratio that is more
-//! than 15 % above its own there is a failure (exit status 1), to be mended or accepted with a reason.
+//! A ratio is LociDB's time divided by its rival's for the same work on the same data, measured in this process in
+//! alternating rounds, so that noise of the machine affects both. It is processor time for searches and wall time for
+//! commits, which wait for the disk. The median of the rounds counts. `ratios.json` holds the accepted ratios; a ratio
+//! more than 15 % above its accepted value is a failure (exit status 1): repair it, or accept it with a reason.
 //!
 //! Start reading at [`main`], then [`TASKS`].
 
 mod data;
 mod glue;
 mod loci;
+#[path = "../../rivals/src/tokenizer.rs"]
+mod tokenizer;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,11 +32,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Hits of an answer.
 pub(crate) const K: usize = 10;
-/// Hits of each leg.
+/// Hits of each of text, vector and graph search.
 pub(crate) const LEG: usize = 20;
 /// Candidates of a search for vectors.
 pub(crate) const EF: usize = 64;
-/// By how much a ratio may exceed the one that was reached.
+/// The factor by which a ratio may exceed the accepted one.
 const SLACK: f64 = 1.15;
 /// Commits in a round.
 const COMMITS: u64 = 50;
@@ -42,7 +44,7 @@ const COMMITS: u64 = 50;
 #[derive(Debug, Parser)]
 #[command(about = "Compare LociDB with its rivals, and fail where a committed ratio got worse")]
 struct Args {
-    /// Rounds: turns of each side
+    /// Rounds of each side
     #[arg(long, default_value_t = 41)]
     rounds: usize,
     /// Chunks of the data set
@@ -54,7 +56,7 @@ struct Args {
     /// Only these tasks
     #[arg(long, value_delimiter = ',')]
     tasks: Vec<String>,
-    /// Ratios that were reached
+    /// File of the accepted ratios
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/ratios.json"))]
     ratios: PathBuf,
     /// Write the ratios of this run to that file
@@ -62,7 +64,7 @@ struct Args {
     accept: bool,
 }
 
-/// Both sides, and what they are asked.
+/// Both sides, and their questions.
 struct Sides {
     data: Data,
     loci: Loci,
@@ -178,19 +180,19 @@ fn main() -> Result<ExitCode> {
             "there is no task {task}"
         );
     }
-    let reached = reached(&args)?;
+    let accepted = accepted(&args)?;
     let mut sides = Sides::build(&args)?;
-    let (mut measured, mut is_worse) = (reached.clone(), false);
+    let (mut measured, mut is_worse) = (accepted.clone(), false);
     for (name, ours, theirs, is_wall) in TASKS {
         if !args.tasks.is_empty() && !args.tasks.iter().any(|task| task == name) {
             continue;
         }
         let line = measure(&mut sides, (ours, theirs), is_wall, args.rounds)?;
         let ratio = line["ratio"].as_f64().context("a ratio is a number")?;
-        let before = reached.get(name).and_then(Value::as_f64);
+        let before = accepted.get(name).and_then(Value::as_f64);
         ensure!(
             before.is_some() || args.accept,
-            "no ratio of {name} was reached yet: run with --accept"
+            "no ratio of {name} is accepted yet: run with --accept"
         );
         let failed = before.is_some_and(|before| ratio > before * SLACK);
         is_worse |= failed;
@@ -208,8 +210,8 @@ fn main() -> Result<ExitCode> {
     }
     if is_worse {
         eprintln!(
-            "A ratio is more than {:.0} % above the one that was reached ({}). Run again on a quiet machine; if it \
-             stays, find the change that did it, or accept the new ratios with --accept and say why.",
+            "A ratio is more than {:.0} % above the accepted one ({}). Run again on a quiet machine; if it \
+             stays, find the change that caused it, or accept the new ratios with --accept and say why.",
             (SLACK - 1.0) * 100.0,
             args.ratios.display()
         );
@@ -219,7 +221,7 @@ fn main() -> Result<ExitCode> {
 }
 
 /// The ratios of the file; none where there is no file and it is to be written.
-fn reached(args: &Args) -> Result<Map<String, Value>> {
+fn accepted(args: &Args) -> Result<Map<String, Value>> {
     if !args.ratios.exists() {
         ensure!(
             args.accept,
@@ -234,7 +236,7 @@ fn reached(args: &Args) -> Result<Map<String, Value>> {
     value
         .as_object()
         .cloned()
-        .context("the file of ratios holds no object")
+        .context("the file of ratios is not a JSON object")
 }
 
 impl Sides {
@@ -259,7 +261,7 @@ impl Sides {
     }
 }
 
-/// Rounds of both sides in turns, after one that is not counted.
+/// Alternating rounds of both sides, after one that is not counted.
 fn measure(
     sides: &mut Sides,
     (ours, theirs): (Turn, Turn),

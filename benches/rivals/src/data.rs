@@ -1,6 +1,6 @@
 //! The vectors, the queries, and the right answers.
 //!
-//! Always: all rows have `dim` numbers, every query has [`K`] right answers, and these are rows below
+//! Invariant: all rows have `dim` numbers, every query has [`K`] right answers, and these are rows below
 //! [`Data::count`].
 //!
 //! Start reading at [`Data::read`].
@@ -10,15 +10,15 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Nearest vectors that are asked for.
+/// Hits of a search.
 pub(crate) const K: usize = 10;
 
-/// What all systems are measured on.
+/// The data that all systems are measured on.
 #[derive(Debug)]
 pub(crate) struct Data {
     /// The name of the folder.
     pub(crate) set: String,
-    /// Numbers of a vector.
+    /// Components of a vector.
     pub(crate) dim: usize,
     vectors: Vec<f32>,
     queries: Vec<f32>,
@@ -55,7 +55,7 @@ impl Data {
         Ok(data)
     }
 
-    /// Fails where right answers are none of the vectors.
+    /// Fails if a right answer is not one of the vectors.
     fn check(&self) -> Result<()> {
         ensure!(self.count() >= K, "at least {K} vectors are needed");
         ensure!(!self.truth.is_empty(), "there is no query");
@@ -110,7 +110,7 @@ fn dim(path: &Path) -> Result<usize> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let meta: Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))?;
     meta.get("dim")
         .and_then(Value::as_u64)
         .filter(|&dim| dim > 0)
@@ -138,7 +138,7 @@ fn numbers<T>(path: &Path, read: impl Fn([u8; 4]) -> T) -> Result<Vec<T>> {
     let (numbers, rest) = bytes.as_chunks::<4>();
     ensure!(
         rest.is_empty(),
-        "{}: its length is no multiple of 4",
+        "{}: its length is not a multiple of 4",
         path.display()
     );
     Ok(numbers.iter().map(|&number| read(number)).collect())

@@ -1,8 +1,8 @@
 //! `rivals-graph`: LociDB's concept graph beside petgraph and leiden-rs, over the same graph in the same process.
 //!
-//! Walks: two hops from the seeds of each question in both directions, the 20 best concepts by hops, PageRank and id,
-//! then the first 20 chunks that mention them; petgraph's graph is walked by hand, with mentions and ranks in vectors,
-//! and both must answer alike. Communities: Leiden by modularity at resolution 1; modularity of both is computed
+//! Traversal: two hops from the seeds of each question in both directions, the 20 best concepts by hops, PageRank and id,
+//! then the first 20 chunks that mention them; petgraph's graph is traversed by code here, with mentions and ranks in vectors,
+//! and both must return the same chunks. Communities: Leiden by modularity at resolution 1; modularity of both is computed
 //! here. Systems take turns, one thread; results are lines of JSON, medians of the rounds.
 
 use std::collections::{HashMap, HashSet};
@@ -13,17 +13,18 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use leiden_rs::{GraphDataBuilder, Leiden, LeidenConfig};
 use loci_graph::{
-    Adjacency, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder, NamesBuilder,
-    Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of, leiden, two_hop,
+    Adjacency, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
+    NamesBuilder, Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_mentioning, leiden,
+    two_hop,
 };
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, LocalOrdinal, Ordinal, SegmentReader};
 use petgraph::graph::{NodeIndex, UnGraph};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
 const K: usize = 20;
 
-/// Measures walks and communities on the same graph.
+/// Measures traversal and communities on the same graph.
 #[derive(Debug, Parser)]
 struct Args {
     /// Folder with entities.jsonl, relations.tsv, mentions.tsv, queries.jsonl.
@@ -37,8 +38,8 @@ struct Args {
     passes: usize,
 }
 
-/// The graph as files give it.
-struct Given {
+/// The graph of the data folder.
+struct DataGraph {
     ranks: Vec<f32>,
     relations: Vec<(u32, u32, f32)>,
     mentions: Vec<(u32, u32)>,
@@ -52,12 +53,12 @@ fn main() -> Result<()> {
         args.rounds > 0 && args.passes > 0,
         "--rounds and --passes must be 1 or more"
     );
-    let given = read(&args.data)?;
-    walks(&given, &args)?;
-    communities(&given, &args)
+    let data = read(&args.data)?;
+    walks(&data, &args)?;
+    communities(&data, &args)
 }
 
-fn read(folder: &Path) -> Result<Given> {
+fn read(folder: &Path) -> Result<DataGraph> {
     let entities = lines(folder, "entities.jsonl")?;
     let rank = |line: &String| -> Result<f32> {
         let entity: Value = serde_json::from_str(line)?;
@@ -89,7 +90,7 @@ fn read(folder: &Path) -> Result<Given> {
                 .collect())
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Given {
+    Ok(DataGraph {
         ranks,
         relations: relations.collect(),
         chunk_count: mentions.iter().map(|of| of.1 + 1).max().unwrap_or(0),
@@ -105,12 +106,12 @@ fn lines(folder: &Path, name: &str) -> Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-fn walks(given: &Given, args: &Args) -> Result<()> {
+fn walks(data: &DataGraph, args: &Args) -> Result<()> {
     let (mut mentions, mut relations) = (MentionsBuilder::default(), RelationsBuilder::default());
-    for &(entity, chunk) in &given.mentions {
-        mentions.push(ConceptId(entity), Local(chunk), 1);
+    for &(entity, chunk) in &data.mentions {
+        mentions.push(ConceptId(entity), LocalOrdinal(chunk), 1);
     }
-    for &(source, target, weight) in &given.relations {
+    for &(source, target, weight) in &data.relations {
         relations.push(
             ConceptId(source),
             ConceptId(target),
@@ -124,27 +125,27 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
         names,
         mentions.finish(),
         relations.finish(),
-        given.chunk_count,
+        data.chunk_count,
     )?;
     let mut ranks = RanksBuilder::default();
-    for (id, &rank) in (0..).zip(&given.ranks) {
+    for (id, &rank) in (0..).zip(&data.ranks) {
         ranks.push(ConceptId(id), rank);
     }
     let ranks = Ranks::open(ranks.finish())?;
-    let ends: Vec<_> = given
+    let ends: Vec<_> = data
         .relations
         .iter()
         .map(|of| (ConceptId(of.0), ConceptId(of.1)))
         .collect();
     let neighbours = Adjacency::open(adjacency(&ends, |id| ranks.get(id), &[]))?;
     let dead = RoaringBitmap::new();
-    let segments = [Placed {
+    let segments = [SegmentReader {
         base: Ordinal(0),
-        chunk_count: given.chunk_count,
+        chunk_count: data.chunk_count,
         dead: &dead,
         reader: &reader,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &segments,
         ranks: Some(&ranks),
         adjacency: Some(&neighbours),
@@ -157,12 +158,12 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
     let ours = |seeds: &[u32]| -> Vec<u32> {
         let seeds: Vec<ConceptId> = seeds.iter().copied().map(ConceptId).collect();
         let walk = two_hop(view, &seeds, options);
-        let chunks = chunks_of(view, &walk.reached, None, K).into_iter();
+        let chunks = chunks_mentioning(view, &walk.reached, None, K).into_iter();
         chunks.map(|found| found.hit.ordinal.0).collect()
     };
-    let rival = Petgraph::new(given);
+    let rival = Petgraph::new(data);
     let theirs = |seeds: &[u32]| rival.walk(seeds);
-    let same = given
+    let same = data
         .seeds
         .iter()
         .filter(|seeds| ours(seeds) == theirs(seeds))
@@ -173,7 +174,7 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
         for (system, took) in systems.into_iter().zip(&mut took) {
             let mut each = Vec::new();
             for _ in 0..args.passes {
-                for seeds in &given.seeds {
+                for seeds in &data.seeds {
                     let started = Instant::now();
                     std::hint::black_box(system(seeds));
                     each.push(started.elapsed().as_secs_f64() * 1e6);
@@ -183,7 +184,7 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
         }
     }
     let [ours, theirs] = took.each_mut().map(|took| median(took));
-    let agree = same as f64 / given.seeds.len().max(1) as f64;
+    let agree = same as f64 / data.seeds.len().max(1) as f64;
     println!(
         "{}",
         json!({"task": "walk", "system": "loci", "p50_us": ours, "agree": agree})
@@ -196,22 +197,22 @@ fn walks(given: &Given, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The graph in petgraph, walked by hand.
+/// The graph in petgraph.
 struct Petgraph<'g> {
-    given: &'g Given,
+    data: &'g DataGraph,
     graph: UnGraph<(), ()>,
     chunks: Vec<Vec<u32>>,
 }
 
 impl Petgraph<'_> {
-    fn new(given: &Given) -> Petgraph<'_> {
-        let mut graph = UnGraph::with_capacity(given.ranks.len(), given.relations.len());
-        let nodes: Vec<NodeIndex> = given.ranks.iter().map(|_| graph.add_node(())).collect();
-        for &(source, target, _) in &given.relations {
+    fn new(data: &DataGraph) -> Petgraph<'_> {
+        let mut graph = UnGraph::with_capacity(data.ranks.len(), data.relations.len());
+        let nodes: Vec<NodeIndex> = data.ranks.iter().map(|_| graph.add_node(())).collect();
+        for &(source, target, _) in &data.relations {
             graph.add_edge(nodes[source as usize], nodes[target as usize], ());
         }
-        let mut chunks: Vec<Vec<u32>> = vec![Vec::new(); given.ranks.len()];
-        for &(entity, chunk) in &given.mentions {
+        let mut chunks: Vec<Vec<u32>> = vec![Vec::new(); data.ranks.len()];
+        for &(entity, chunk) in &data.mentions {
             chunks[entity as usize].push(chunk);
         }
         for row in &mut chunks {
@@ -219,7 +220,7 @@ impl Petgraph<'_> {
             row.dedup();
         }
         Petgraph {
-            given,
+            data,
             graph,
             chunks,
         }
@@ -227,7 +228,7 @@ impl Petgraph<'_> {
 
     fn walk(&self, seeds: &[u32]) -> Vec<u32> {
         let order = |level: &mut Vec<u32>| {
-            let rank = |id: &u32| self.given.ranks[*id as usize];
+            let rank = |id: &u32| self.data.ranks[*id as usize];
             level.sort_unstable_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.cmp(b)));
         };
         let is_visible = |id: &u32| {
@@ -276,15 +277,15 @@ impl Petgraph<'_> {
     }
 }
 
-fn communities(given: &Given, args: &Args) -> Result<()> {
-    let edges: Vec<_> = given
+fn communities(data: &DataGraph, args: &Args) -> Result<()> {
+    let edges: Vec<_> = data
         .relations
         .iter()
         .map(|&(source, target, weight)| (ConceptId(source), ConceptId(target), weight))
         .collect();
-    let nodes = given.ranks.len() as u32;
+    let nodes = data.ranks.len() as u32;
     let mut summed: HashMap<(u32, u32), f64> = HashMap::new();
-    for &(a, b, weight) in &given.relations {
+    for &(a, b, weight) in &data.relations {
         *summed.entry((a.min(b), a.max(b))).or_default() += f64::from(weight);
     }
     let mut summed: Vec<((u32, u32), f64)> = summed.into_iter().collect();
@@ -307,7 +308,7 @@ fn communities(given: &Given, args: &Args) -> Result<()> {
         let theirs = Leiden::new(config.clone()).run(&graph)?;
         took[1].push(started.elapsed().as_secs_f64() * 1e3);
         let theirs = (0..nodes as usize).map(|node| theirs.partition.community_of(node) as u32);
-        found = [ours.last().to_vec(), theirs.collect()];
+        found = [ours.coarsest().to_vec(), theirs.collect()];
     }
     let [ours, theirs] = took.each_mut().map(|took| median(took));
     for (name, ms, of) in [("loci", ours, &found[0]), ("leiden-rs", theirs, &found[1])] {
@@ -321,7 +322,7 @@ fn communities(given: &Given, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Modularity at resolution 1, of edges that are there once.
+/// Modularity at resolution 1; each edge is listed once.
 fn modularity(edges: &[((u32, u32), f64)], of: &[u32]) -> f64 {
     let (mut inside, mut total) = (0.0, 0.0);
     let mut strength: HashMap<u32, f64> = HashMap::new();

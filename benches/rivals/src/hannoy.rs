@@ -1,7 +1,6 @@
 //! The hannoy crate: a graph whose nodes are values of LMDB, a mapped B-tree on disk.
 //!
-//! Always full precision. The environment lies in a temporary folder; searches share one read
-//! transaction.
+//! Full precision. The environment is in a temporary folder; searches share one read transaction.
 //!
 //! Start reading at [`Hannoy::build`].
 
@@ -22,72 +21,76 @@ use crate::system::{EF_CONSTRUCTION, M, System};
 const M_LAYER_0: usize = 2 * M;
 /// The only index of the environment.
 const INDEX: u16 = 0;
-/// Levels of nodes are drawn alike every time.
+/// Seed of the random levels of nodes.
 const SEED: u64 = 42;
 
-/// A committed index and a view of it.
+/// A committed index and a read transaction.
 pub(crate) struct Hannoy {
     reader: Reader<'static, Cosine>,
-    view: RoTxn<'static, WithTls>,
+    transaction: RoTxn<'static, WithTls>,
     bytes: u64,
     /// Removed with the environment in it when this is dropped.
     _folder: TempDir,
 }
 
 impl Hannoy {
-    /// Puts all vectors, links them, and commits.
+    /// Adds all vectors, links them, and commits.
     pub(crate) fn build(data: &Data) -> Result<Hannoy> {
-        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-        // Views borrow the environment. It is opened once and needed until the process ends.
+        let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+        // Read transactions borrow the environment. It is opened once and needed until the process ends.
         let env: &'static Env = Box::leak(Box::new(open(folder.path(), data)?));
         let database = fill(env, data)?;
-        let view = env.read_txn().context("cannot read the environment")?;
-        let reader = Reader::open(&view, INDEX, database).context("cannot read the index")?;
+        let transaction = env.read_txn().context("cannot read the environment")?;
+        let reader =
+            Reader::open(&transaction, INDEX, database).context("cannot read the index")?;
         Ok(Hannoy {
             reader,
-            view,
-            bytes: env.real_disk_size().context("cannot tell the size")?,
+            transaction,
+            bytes: env.real_disk_size().context("cannot read the size")?,
             _folder: folder,
         })
     }
 }
 
-/// An empty environment with room for the vectors and twice as much for links and free pages.
+/// An empty environment whose map holds the vectors and twice as much for links and free pages.
 fn open(folder: &Path, data: &Data) -> Result<Env> {
     let vectors = data.count() * data.dim * size_of::<f32>();
-    let room = (3 * vectors + (1 << 30)).next_multiple_of(1 << 20);
+    let map_size = (3 * vectors + (1 << 30)).next_multiple_of(1 << 20);
     let mut options = EnvOpenOptions::new();
-    options.map_size(room);
-    // SAFETY: the folder was just made for this environment; nobody else opens or changes its files,
+    options.map_size(map_size);
+    // SAFETY: the folder was just created for this environment; nobody else opens or changes its files,
     // in this process or another, and it is opened once.
-    #[expect(unsafe_code, reason = "heed has no other way to open an environment")]
+    #[expect(
+        unsafe_code,
+        reason = "heed has no safe function that opens an environment"
+    )]
     let env = unsafe { options.open(folder) };
     env.context("cannot open an LMDB environment")
 }
 
 fn fill(env: &'static Env, data: &Data) -> Result<Database<'static, Cosine>> {
-    let database = create(env).context("cannot make a database")?;
-    let mut change = env.write_txn().context("cannot write")?;
+    let database = create(env).context("cannot create a database")?;
+    let mut write = env.write_txn().context("cannot write")?;
     let writer = Writer::new(database, INDEX, data.dim);
     for (row, vector) in (0..).zip(data.vectors()) {
         writer
-            .add_item(&mut change, row, vector)
+            .add_item(&mut write, row, vector)
             .with_context(|| format!("cannot add row {row}"))?;
     }
     let mut levels = StdRng::seed_from_u64(SEED);
     writer
         .builder(&mut levels)
         .ef_construction(EF_CONSTRUCTION)
-        .build::<M, M_LAYER_0>(&mut change)
+        .build::<M, M_LAYER_0>(&mut write)
         .context("cannot link the vectors")?;
-    change.commit().context("cannot commit")?;
+    write.commit().context("cannot commit")?;
     Ok(database)
 }
 
 fn create(env: &'static Env) -> heed::Result<Database<'static, Cosine>> {
-    let change = env.write_txn()?;
-    let created = env.create_databases_and_commit(change, |opener, change| {
-        let database = opener.create_database(change, None)?;
+    let write = env.write_txn()?;
+    let created = env.create_databases_and_commit(write, |opener, write| {
+        let database = opener.create_database(write, None)?;
         heed::Result::Ok(CommitOrAbort::<_, ()>::Commit(database))
     })?;
     Ok(created.unwrap_commit())
@@ -99,7 +102,7 @@ impl System for Hannoy {
             .reader
             .nns(K)
             .ef_search(ef)
-            .by_vector(&self.view, query)?;
+            .by_vector(&self.transaction, query)?;
         hits.extend(found.into_nns().iter().map(|&(row, _)| row));
         Ok(())
     }

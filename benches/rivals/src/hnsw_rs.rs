@@ -1,6 +1,6 @@
 //! The hnsw_rs crate: a graph of reference-counted points in memory, in Rust.
 //!
-//! Always full precision. On x86-64 its `simdeez_f` feature is on: without it, it compares vectors a
+//! Full precision. On x86-64 its `simdeez_f` feature is on: without it, it compares vectors a
 //! number at a time.
 //!
 //! Start reading at [`HnswRs::build`].
@@ -11,7 +11,7 @@ use anyhow::Result;
 use crate::data::{Data, K};
 use crate::system::{EF_CONSTRUCTION, M, System};
 
-/// Layers at most; it draws the highest of a vector with falling chance.
+/// Layers at most; the highest layer of a vector is drawn from an exponential distribution.
 const LAYER_MAX: usize = 16;
 
 /// A graph in memory.

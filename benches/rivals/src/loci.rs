@@ -1,7 +1,7 @@
-//! LociDB's vector index, in a segment as a store has them: written to a file, mapped, and searched
-//! through the reader that a store uses.
+//! LociDB's vector index, in a segment like those of a store: written to a file, mapped, and searched
+//! with the reader that a store uses.
 //!
-//! Always the default codes, with hits ranked again at full precision.
+//! The default codes, with hits ranked again at full precision.
 //!
 //! Start reading at [`Loci::build`].
 
@@ -14,7 +14,7 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 use tempfile::TempDir;
 
@@ -66,10 +66,10 @@ fn segment(data: &Data, count: u32) -> Result<Vec<u8>> {
     };
     let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors()) {
-        flat.push(Local(local), vector)?;
+        flat.push(LocalOrdinal(local), vector)?;
     }
     let graph = flat
-        .graph(&options, 1)?
+        .build_graph(&options, 1)?
         .context("too few vectors for a graph")?;
     let mut part = PartBuilder::new(PartKind::Vectors, count, 1);
     part.push(SectionId::Vectors, 0, flat.finish());
@@ -79,7 +79,7 @@ fn segment(data: &Data, count: u32) -> Result<Vec<u8>> {
 
 impl System for Loci {
     fn search(&mut self, query: &[f32], ef: usize, hits: &mut Vec<u32>) -> Result<()> {
-        let placed = [Placed {
+        let placed = [SegmentReader {
             base: Ordinal(0),
             chunk_count: self.count,
             dead: &self.dead,

@@ -1,12 +1,12 @@
 //! `rivals`: LociDB's vector index beside other HNSW crates, over the same vectors in the same process.
 //!
-//! Always: unit vectors by inner product or cosine, M 16 (32 links in layer 0), efConstruction 200, one
-//! thread that builds and one that asks, the 10 nearest. Systems take turns, round after round, so that
-//! a busy machine slows all of them alike; recall is counted from the very answers that were timed.
+//! Invariants: unit vectors by inner product or cosine, M 16 (32 links in layer 0), efConstruction 200, one
+//! thread that builds and one that searches, the 10 nearest. Systems take turns, round after round, so that
+//! a busy machine slows all of them alike; recall is counted from the same answers that were timed.
 //! Results are lines of JSON: a `build` for every system, a `search` for every system and ef (medians
 //! of the rounds), a `ratio` for every rival.
 //!
-//! Start reading at [`run`]. What a system must do is [`System`]; each is a file of its own.
+//! Start reading at [`run`]. Every system implements [`System`] in a file of its own; [`SystemKind`] lists them.
 
 mod compare;
 mod data;
@@ -14,6 +14,7 @@ mod hannoy;
 mod hnsw_rs;
 mod loci;
 mod measure;
+mod registry;
 mod system;
 mod usearch;
 
@@ -28,7 +29,8 @@ use serde_json::{Value, json};
 use crate::compare::Point;
 use crate::data::Data;
 use crate::measure::{Pass, Trial};
-use crate::system::{Kind, System};
+use crate::registry::SystemKind;
+use crate::system::System;
 
 /// Measures LociDB's vector index and other HNSW crates on the same vectors.
 #[derive(Debug, Parser)]
@@ -46,8 +48,8 @@ struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [16, 24, 32, 48, 64, 96, 128, 256])]
     ef: Vec<usize>,
     /// Systems to measure.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Kind::USUAL)]
-    systems: Vec<Kind>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = SystemKind::DEFAULT)]
+    systems: Vec<SystemKind>,
 }
 
 fn main() -> Result<()> {
@@ -73,7 +75,7 @@ fn run(args: &Args) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     for (kind, system) in &mut systems {
         let widest = efs.last().copied().unwrap_or(data::K);
-        system::finds_what_it_stores(system.as_mut(), &data, widest)
+        system::check_self_recall(system.as_mut(), &data, widest)
             .with_context(|| format!("{kind} gives wrong answers"))?;
     }
     let passes = take_turns(&mut systems, &data, &efs, args.rounds)?;
@@ -92,8 +94,8 @@ fn ascending(efs: &[usize]) -> Vec<usize> {
     efs
 }
 
-/// Builds one system and tells what that took.
-fn build(kind: Kind, data: &Data) -> Result<(Kind, Box<dyn System>)> {
+/// Builds one system and prints its build time and size.
+fn build(kind: SystemKind, data: &Data) -> Result<(SystemKind, Box<dyn System>)> {
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
     let system = kind
         .build(data)
@@ -111,7 +113,7 @@ fn build(kind: Kind, data: &Data) -> Result<(Kind, Box<dyn System>)> {
 
 /// All passes: of each system, of each ef, of each round.
 fn take_turns(
-    systems: &mut [(Kind, Box<dyn System>)],
+    systems: &mut [(SystemKind, Box<dyn System>)],
     data: &Data,
     efs: &[usize],
     rounds: usize,
@@ -121,7 +123,7 @@ fn take_turns(
     for _ in 0..rounds {
         for ((kind, system), passes) in systems.iter_mut().zip(&mut passes) {
             let failed = || format!("{kind} cannot search");
-            // What the system before left in the caches is not this one's fault.
+            // An unmeasured pass: the caches hold the data of the system before.
             trial.pass(system.as_mut(), efs[0]).with_context(failed)?;
             for (&ef, passes) in efs.iter().zip(passes) {
                 passes.push(trial.pass(system.as_mut(), ef).with_context(failed)?);
@@ -131,8 +133,8 @@ fn take_turns(
     Ok(passes)
 }
 
-/// Tells the medians of a system, and returns its curve.
-fn report(kind: Kind, data: &Data, efs: &[usize], passes: &[Vec<Pass>]) -> Vec<Point> {
+/// Prints the medians of a system, and returns its curve.
+fn report(kind: SystemKind, data: &Data, efs: &[usize], passes: &[Vec<Pass>]) -> Vec<Point> {
     let mut curve = Vec::new();
     for (&ef, rounds) in efs.iter().zip(passes) {
         let middle = Pass::median(rounds);
@@ -155,17 +157,17 @@ fn report(kind: Kind, data: &Data, efs: &[usize], passes: &[Vec<Pass>]) -> Vec<P
     curve
 }
 
-/// Tells how LociDB compares with each rival, where both were measured.
-fn compare(data: &Data, curves: &[(Kind, Vec<Point>)]) {
-    let Some((_, ours)) = curves.iter().find(|(kind, _)| *kind == Kind::Loci) else {
+/// Prints how LociDB compares with each rival, where both were measured.
+fn compare(data: &Data, curves: &[(SystemKind, Vec<Point>)]) {
+    let Some((_, ours)) = curves.iter().find(|(kind, _)| *kind == SystemKind::Loci) else {
         return;
     };
-    for (kind, theirs) in curves.iter().filter(|(kind, _)| *kind != Kind::Loci) {
+    for (kind, theirs) in curves.iter().filter(|(kind, _)| *kind != SystemKind::Loci) {
         print("ratio", *kind, data, compare::ratios(ours, theirs));
     }
 }
 
-fn print(result: &str, kind: Kind, data: &Data, fields: Value) {
+fn print(result: &str, kind: SystemKind, data: &Data, fields: Value) {
     let mut line = json!({
         "result": result,
         "system": kind.to_string(),

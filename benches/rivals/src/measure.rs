@@ -1,6 +1,6 @@
-//! One pass over all queries, and what it took.
+//! One timed pass over all queries.
 //!
-//! Always: the clock runs around searches alone, and recall is counted afterwards from the same
+//! Invariant: the clock runs around searches alone, and recall is counted afterwards from the same
 //! answers. Processor time is that of the whole process: a system that starts threads pays for them.
 //!
 //! Start reading at [`Trial::pass`].
@@ -13,7 +13,7 @@ use cpu_time::ProcessTime;
 use crate::data::{Data, K};
 use crate::system::System;
 
-/// What a pass found, and how fast.
+/// Recall and speed of a pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pass {
     /// Share of the right answers that were found.
@@ -31,18 +31,18 @@ pub(crate) struct Pass {
 impl Pass {
     /// The median of every number by itself.
     pub(crate) fn median(passes: &[Pass]) -> Pass {
-        let of = |field: fn(&Pass) -> f64| median(passes.iter().map(field).collect());
+        let median_of = |field: fn(&Pass) -> f64| median(passes.iter().map(field).collect());
         Pass {
-            recall: of(|pass| pass.recall),
-            qps: of(|pass| pass.qps),
-            cpu_us: of(|pass| pass.cpu_us),
-            p50_us: of(|pass| pass.p50_us),
-            p99_us: of(|pass| pass.p99_us),
+            recall: median_of(|pass| pass.recall),
+            qps: median_of(|pass| pass.qps),
+            cpu_us: median_of(|pass| pass.cpu_us),
+            p50_us: median_of(|pass| pass.p50_us),
+            p99_us: median_of(|pass| pass.p99_us),
         }
     }
 }
 
-/// Asks all queries, again and again, without allocating for the answers.
+/// Runs all queries, again and again, without allocating for the answers.
 #[derive(Debug)]
 pub(crate) struct Trial<'a> {
     data: &'a Data,
@@ -53,15 +53,15 @@ pub(crate) struct Trial<'a> {
 impl<'a> Trial<'a> {
     /// For the queries of `data`.
     pub(crate) fn new(data: &'a Data) -> Trial<'a> {
-        let asked = data.truth().len();
+        let query_count = data.truth().len();
         Trial {
             data,
-            answers: vec![Vec::with_capacity(K); asked],
-            took: Vec::with_capacity(asked),
+            answers: vec![Vec::with_capacity(K); query_count],
+            took: Vec::with_capacity(query_count),
         }
     }
 
-    /// Asks every query once.
+    /// Runs every query once.
     pub(crate) fn pass(&mut self, system: &mut dyn System, ef: usize) -> Result<Pass> {
         self.answers.iter_mut().for_each(Vec::clear);
         self.took.clear();
@@ -73,11 +73,11 @@ impl<'a> Trial<'a> {
         }
         let (wall, cpu) = (wall.elapsed(), cpu.elapsed());
         self.took.sort_unstable();
-        let asked = self.took.len() as f64;
+        let query_count = self.took.len() as f64;
         Ok(Pass {
             recall: self.recall(),
-            qps: asked / wall.as_secs_f64().max(1e-9),
-            cpu_us: cpu.as_secs_f64() * 1e6 / asked,
+            qps: query_count / wall.as_secs_f64().max(1e-9),
+            cpu_us: cpu.as_secs_f64() * 1e6 / query_count,
             p50_us: percentile(&self.took, 0.50),
             p99_us: percentile(&self.took, 0.99),
         })

@@ -1,9 +1,11 @@
 //! `rivals-text`: LociDB's text index beside the tantivy crate, over the same texts in the same process.
 //!
-//! Always: the same terms on both sides (tantivy's tokenizer is LociDB's analyzer), positions on both
-//! sides, no stored text on either, BM25 with k1 1.2 and b 0.75, one thread that builds and one that asks,
+//! Invariants: the same terms on both sides (tantivy's tokenizer is LociDB's analyzer), positions on both
+//! sides, no stored text on either, BM25 with k1 1.2 and b 0.75, one thread that builds and one that searches,
 //! the 10 best, from the text of the question. Systems take turns, round after round. Results are lines of
 //! JSON: a `build` and a `search` a system (medians of the rounds), and the `ratio`.
+
+mod tokenizer;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,8 +14,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use loci_index::analysis::{Analyzer, TermList};
-use loci_index::text::{Field, TextBuilder, TextReader, TextScratch, TextSearch, search};
-use loci_storage::{Local, Ordinal, Placed};
+use loci_index::text::{self, Field, TextBuilder, TextReader, TextScratch, TextSearch};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 use tantivy::collector::TopDocs;
@@ -21,8 +23,9 @@ use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
     Field as SchemaField, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
 };
-use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, Searcher, TantivyDocument, Term};
+
+use crate::tokenizer::LociTokenizer;
 
 const K: usize = 10;
 /// Memory of tantivy's writer: enough for one segment.
@@ -60,9 +63,9 @@ fn main() -> Result<()> {
     let mut took: [Vec<f64>; 2] = Default::default();
     let mut slow: [Vec<f64>; 2] = Default::default();
     for system in systems {
-        system.tell_build(texts.len());
+        system.print_build(texts.len());
         for question in &questions {
-            system.ask(question)?;
+            system.search(question)?;
         }
     }
     for _ in 0..args.rounds {
@@ -73,7 +76,7 @@ fn main() -> Result<()> {
             for _ in 0..args.passes {
                 for question in &questions {
                     let start = Instant::now();
-                    system.ask(question)?;
+                    system.search(question)?;
                     each.push(start.elapsed().as_secs_f64() * 1e6);
                 }
             }
@@ -88,16 +91,16 @@ fn main() -> Result<()> {
         .map(|(ours, theirs)| ours / theirs);
     let mut ratios: Vec<f64> = ratios.collect();
     for (i, name) in ["loci", "tantivy"].into_iter().enumerate() {
-        tell(json!({
+        print_line(json!({
             "result": "search", "system": name, "n": texts.len(), "queries": questions.len(),
             "rounds": args.rounds, "cpu_us": median(&mut took[i]), "p99_us": median(&mut slow[i]),
         }));
     }
-    tell(json!({ "result": "ratio", "ours_over_theirs": median(&mut ratios) }));
+    print_line(json!({ "result": "ratio", "ours_over_theirs": median(&mut ratios) }));
     Ok(())
 }
 
-fn tell(line: Value) {
+fn print_line(line: Value) {
     println!("{line}");
 }
 
@@ -118,33 +121,33 @@ fn texts(folder: &Path) -> Result<Vec<(String, String)>> {
         .into_iter()
         .find(|name| folder.join(name).is_file());
     let name = name.context("the folder has neither corpus.jsonl nor chunks.jsonl")?;
-    let of = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    let field = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
     let lines = lines(&folder.join(name))?;
     Ok(lines
         .iter()
-        .map(|line| (of(line, "title"), of(line, "text")))
+        .map(|line| (field(line, "title"), field(line, "text")))
         .collect())
 }
 
-/// What is measured.
+/// A text index.
 trait System {
-    /// Prints how it was built.
-    fn tell_build(&self, count: usize);
+    /// Prints the time and size of the build.
+    fn print_build(&self, count: usize);
 
-    /// The best chunks for a question: how many there were.
-    fn ask(&mut self, question: &str) -> Result<usize>;
+    /// Searches for the best chunks of a question; returns their count.
+    fn search(&mut self, question: &str) -> Result<usize>;
 }
 
-/// How long a build took, and what it left.
-struct Built {
+/// Time and size of a build.
+struct BuildReport {
     name: &'static str,
     cpu_s: f64,
     bytes: u64,
 }
 
-impl Built {
-    fn tell(&self, count: usize) {
-        tell(json!({
+impl BuildReport {
+    fn print(&self, count: usize) {
+        print_line(json!({
             "result": "build", "system": self.name, "n": count, "cpu_s": self.cpu_s,
             "chunks_per_s": count as f64 / self.cpu_s, "bytes": self.bytes,
         }));
@@ -157,7 +160,7 @@ struct Loci {
     analyzer: Analyzer,
     list: TermList,
     scratch: TextScratch,
-    built: Built,
+    built: BuildReport,
 }
 
 impl Loci {
@@ -166,10 +169,10 @@ impl Loci {
         let (mut analyzer, mut builder) = (Analyzer::new(), TextBuilder::new());
         for (local, (title, text)) in (0..).zip(texts) {
             let texts = [(Field::Title, &title[..]), (Field::Body, text)];
-            builder.push_texts(Local(local), &mut analyzer, texts, |_, _| {})?;
+            builder.push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})?;
         }
         let bytes = builder.finish();
-        let built = Built {
+        let built = BuildReport {
             name: "loci",
             cpu_s: start.elapsed().as_secs_f64(),
             bytes: bytes.len() as u64,
@@ -186,20 +189,20 @@ impl Loci {
 }
 
 impl System for Loci {
-    fn tell_build(&self, count: usize) {
-        self.built.tell(count);
+    fn print_build(&self, count: usize) {
+        self.built.print(count);
     }
 
-    fn ask(&mut self, question: &str) -> Result<usize> {
-        let placed = [Placed {
+    fn search(&mut self, question: &str) -> Result<usize> {
+        let placed = [SegmentReader {
             base: Ordinal(0),
             chunk_count: self.reader.local_end(),
             dead: &self.dead,
             reader: &self.reader,
         }];
-        self.analyzer.list(question, &mut self.list);
+        self.analyzer.fill_term_list(question, &mut self.list);
         let terms: Vec<&str> = self.list.iter().collect();
-        let found = search(&placed, &terms, &TextSearch::new(K), &mut self.scratch)?;
+        let found = text::search(&placed, &terms, &TextSearch::new(K), &mut self.scratch)?;
         Ok(std::hint::black_box(found).len())
     }
 }
@@ -208,8 +211,8 @@ struct Tantivy {
     searcher: Searcher,
     field: SchemaField,
     analyzer: Analyzer,
-    built: Built,
-    /// What the index lies in.
+    built: BuildReport,
+    /// The folder of the index; removed on drop.
     _folder: tempfile::TempDir,
 }
 
@@ -223,7 +226,9 @@ impl Tantivy {
         let options = TextOptions::default().set_indexing_options(indexing);
         let field = schema.add_text_field("text", options);
         let index = Index::create_in_dir(folder.path(), schema.build())?;
-        index.tokenizers().register("loci", Terms::default());
+        index
+            .tokenizers()
+            .register("loci", LociTokenizer::default());
         let start = ProcessTime::now();
         let mut writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
         for (title, text) in texts {
@@ -241,7 +246,7 @@ impl Tantivy {
             searcher: index.reader()?.searcher(),
             field,
             analyzer: Analyzer::new(),
-            built: Built {
+            built: BuildReport {
                 name: "tantivy",
                 cpu_s,
                 bytes,
@@ -252,11 +257,11 @@ impl Tantivy {
 }
 
 impl System for Tantivy {
-    fn tell_build(&self, count: usize) {
-        self.built.tell(count);
+    fn print_build(&self, count: usize) {
+        self.built.print(count);
     }
 
-    fn ask(&mut self, question: &str) -> Result<usize> {
+    fn search(&mut self, question: &str) -> Result<usize> {
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         let field = self.field;
         self.analyzer.for_each_term(question, |term| {
@@ -267,57 +272,5 @@ impl System for Tantivy {
         let query = BooleanQuery::new(clauses);
         let found = self.searcher.search(&query, &TopDocs::with_limit(K))?;
         Ok(std::hint::black_box(found).len())
-    }
-}
-
-/// LociDB's analyzer as tantivy's tokenizer.
-#[derive(Default)]
-struct Terms {
-    analyzer: Analyzer,
-}
-
-impl Clone for Terms {
-    /// Memory of words is not shared.
-    fn clone(&self) -> Terms {
-        Terms::default()
-    }
-}
-
-impl Tokenizer for Terms {
-    type TokenStream<'a> = Stream;
-
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
-        let mut tokens = Vec::new();
-        self.analyzer.for_each_token(text, |token| {
-            tokens.push(Token {
-                offset_from: token.span.start,
-                offset_to: token.span.end,
-                position: token.position as usize,
-                text: token.term.to_owned(),
-                position_length: 1,
-            });
-        });
-        Stream { tokens, next: 0 }
-    }
-}
-
-/// Tokens of one text.
-struct Stream {
-    tokens: Vec<Token>,
-    next: usize,
-}
-
-impl TokenStream for Stream {
-    fn advance(&mut self) -> bool {
-        self.next += 1;
-        self.next <= self.tokens.len()
-    }
-
-    fn token(&self) -> &Token {
-        &self.tokens[self.next - 1]
-    }
-
-    fn token_mut(&mut self) -> &mut Token {
-        &mut self.tokens[self.next - 1]
     }
 }

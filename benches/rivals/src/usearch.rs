@@ -1,7 +1,7 @@
 //! The usearch crate: a C++ library with kernels for many instruction sets, chosen while it runs.
 //!
-//! Always the crate's default features, and what it stores is what it ranks by: with bytes, scores
-//! are those of bytes.
+//! Default features of the crate. It ranks by the precision that it stores: with bytes, scores are those of
+//! bytes.
 //!
 //! Start reading at [`Usearch::build`].
 
@@ -11,14 +11,14 @@ use anyhow::{Context, Result};
 use crate::data::{Data, K};
 use crate::system::{EF_CONSTRUCTION, M, System};
 
-/// What it stores of a number.
+/// How a component of a vector is stored.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Numbers {
-    /// All of it.
+pub(crate) enum Precision {
+    /// 32 bits.
     F32,
-    /// Its upper half.
+    /// The upper 16 bits.
     Bf16,
-    /// A byte.
+    /// 8 bits.
     I8,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Usearch {
 
 impl Usearch {
     /// Adds all vectors, one after the other.
-    pub(crate) fn build(data: &Data, numbers: Numbers) -> Result<Usearch> {
-        let quantization = match numbers {
-            Numbers::F32 => ScalarKind::F32,
-            Numbers::Bf16 => ScalarKind::BF16,
-            Numbers::I8 => ScalarKind::I8,
+    pub(crate) fn build(data: &Data, precision: Precision) -> Result<Usearch> {
+        let quantization = match precision {
+            Precision::F32 => ScalarKind::F32,
+            Precision::Bf16 => ScalarKind::BF16,
+            Precision::I8 => ScalarKind::I8,
         };
         let index = Index::new(&IndexOptions {
             dimensions: data.dim,
@@ -44,7 +44,7 @@ impl Usearch {
             expansion_search: K,
             multi: false,
         })
-        .context("cannot make an empty index")?;
+        .context("cannot create an empty index")?;
         index
             .reserve_capacity_and_threads(data.count(), 1)
             .context("cannot reserve memory")?;

@@ -1,6 +1,6 @@
 //! How sure a mean over questions is: the percentile bootstrap.
 //!
-//! Always true: equal rows give equal intervals, whatever the number of threads, because each resample draws from
+//! Invariant: equal rows give equal intervals, for every number of threads, because each resample draws from
 //! a stream of its own.
 //!
 //! Source: Efron, Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13.

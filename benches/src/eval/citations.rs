@@ -1,4 +1,4 @@
-//! Whether a hit is what its citation says: checked against the rows of the store, not against the hit's own parts.
+//! Whether the citation of a hit is correct: checked against the rows of the store, not against the hit's own parts.
 
 use locidb::query::answer::Hit;
 use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Rows};

@@ -1,4 +1,4 @@
-//! Two ways to ask the same questions, compared question by question.
+//! Compares two sets of options, question by question.
 //!
 //! The interval is that of the mean of differences: questions are drawn in pairs, so that what is hard for both
 //! sides does not blur what differs between them. One that has 0 in it shows no difference.
@@ -10,7 +10,7 @@ use super::{METRICS, StrategyRun, bootstrap, means, round};
 /// One metric of two sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The strategy that the first side asked for.
+    /// The strategy of the first side.
     pub strategy: String,
     /// What is compared.
     pub metric: &'static str,
@@ -30,7 +30,7 @@ pub struct Comparison {
     pub same: usize,
 }
 
-/// Compares what two sides made of the same questions of one folder, a line a metric.
+/// Compares the answers of two sides to the same questions of one folder, one line per metric.
 pub fn compare(a: &StrategyRun, b: &StrategyRun) -> Vec<Comparison> {
     let (scores_a, scores_b) = (a.scores(), b.scores());
     let pairs = scores_a.iter().zip(&scores_b);

@@ -1,12 +1,12 @@
-//! Retrieval quality and latency: every judged question of a folder asked, every answer judged.
+//! Retrieval quality and latency: asks every judged question of a folder, and evaluates every answer.
 //!
 //! | to | read |
 //! | --- | --- |
-//! | ask, and tell the means | [`ask`], [`Evaluation`] |
-//! | tell how sure a mean is | [`bootstrap`] |
-//! | compare two ways to ask | [`mod@compare`] |
+//! | ask, and compute the means | [`ask`], [`Evaluation`] |
+//! | compute the confidence of a mean | [`bootstrap`] |
+//! | compare two sets of options | [`mod@compare`] |
 //! | check citations against the store | [`citations`] |
-//! | tell what a chunk's place does to it | [`position`] |
+//! | measure the effect of a chunk's position | [`position`] |
 //! | measure time from file to answer | [`timing`] |
 //!
 //! Questions without a relevant chunk are not asked. A document that is found twice counts once, at its first
@@ -33,7 +33,7 @@ use crate::folder::Folder;
 use crate::load::line_id;
 use crate::metrics::{Judgements, ndcg, percentile, precision, recall, reciprocal_rank};
 
-/// What is told of a ranked list, by name.
+/// The metrics of a ranked list, by name.
 const METRICS: [(&str, fn(&[String], &Judgements) -> f64); 6] = [
     ("recall@2", |ranked, judged| recall(ranked, judged, 2)),
     ("recall@5", |ranked, judged| recall(ranked, judged, 5)),
@@ -48,10 +48,10 @@ const METRICS: [(&str, fn(&[String], &Judgements) -> f64); 6] = [
 /// The values of one question, in the order of the metrics' names.
 type Scores = [f64; METRICS.len()];
 
-/// One strategy's figures: means over judged questions, values 0..=1; latencies in microseconds.
+/// The metrics of one strategy: means over judged questions, values 0..=1; latencies in microseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Evaluation {
-    /// The strategy that was asked for.
+    /// The requested strategy.
     pub strategy: String,
     /// Options that were changed, as `name=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -99,15 +99,15 @@ pub struct Evaluation {
     pub citation_resolves: Option<f64>,
 }
 
-/// Every judged question of a folder, asked in one way.
+/// Every judged question of a folder, asked with the same options.
 #[derive(Clone, Debug, Default)]
 pub struct StrategyRun {
-    /// The strategy that was asked for.
+    /// The requested strategy.
     pub strategy: String,
     questions: Vec<Question>,
 }
 
-/// One question and what came back.
+/// One question and its answer.
 #[derive(Clone, Debug)]
 struct Question {
     /// Its line in the folder.
@@ -237,7 +237,7 @@ fn means<const N: usize>(rows: &[[f64; N]]) -> [f64; N] {
     })
 }
 
-/// Four decimals are more than the figures mean.
+/// Four decimals are more precise than the metrics.
 fn round(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

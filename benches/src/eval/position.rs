@@ -1,4 +1,4 @@
-//! Lost in the middle: whether what stands in the middle of a document, or in a long one, is found less often.
+//! Lost in the middle: whether chunks in the middle of a document, or in a long one, are found less often.
 //!
 //! Every relevant chunk of every question counts once: as found when it is among the first 5. Its place is that of
 //! its middle character. A chunk that is all of its document has no place and counts by length alone; so does a
@@ -22,7 +22,7 @@ const LENGTHS: usize = 4;
 /// Recall by place and by length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LostInTheMiddle {
-    /// The strategy that was asked for.
+    /// The requested strategy.
     pub strategy: String,
     /// Whether no document of a relevant chunk has another one: a reason why there are no places.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -56,7 +56,7 @@ impl RecallBucket {
     }
 }
 
-/// Where a relevant chunk stands.
+/// The position of a relevant chunk.
 #[derive(Clone, Copy, Debug)]
 struct RelevantChunk {
     /// The place of its middle in the document, 0..=1; `None` where it is all of it, or the document is judged.
@@ -76,24 +76,24 @@ pub fn lost_in_the_middle(
 ) -> Result<LostInTheMiddle, BenchError> {
     let rows = view.snapshot().rows();
     let lines = StoredKeys::new(folder);
-    let mut standings: HashMap<&str, Option<RelevantChunk>> = HashMap::new();
+    let mut positions: HashMap<&str, Option<RelevantChunk>> = HashMap::new();
     let mut counted = Vec::new();
     for question in &run.questions {
         let judged = folder.judgements[question.line].iter();
         for (id, _) in judged.filter(|(_, gain)| **gain > 0.0) {
-            let standing = match standings.get(&id[..]) {
+            let position = match positions.get(&id[..]) {
                 Some(known) => *known,
                 None => {
                     let found = lines.locate(rows, id).map_err(Error::from)?;
-                    standings.insert(id, found);
+                    positions.insert(id, found);
                     found
                 }
             };
             let is_found = question.ranked.iter().take(FIRST).any(|hit| hit == id);
-            counted.extend(standing.map(|standing| (standing, is_found)));
+            counted.extend(position.map(|position| (position, is_found)));
         }
     }
-    let lengths = standings.values().flatten().map(|of| of.char_count);
+    let lengths = positions.values().flatten().map(|of| of.char_count);
     let bounds = Bounds::new(lengths.collect());
     let mut report = LostInTheMiddle {
         strategy: run.strategy.clone(),
@@ -101,16 +101,16 @@ pub fn lost_in_the_middle(
         by_length: bounds.shares(),
         ..LostInTheMiddle::default()
     };
-    for (standing, is_found) in counted {
-        if let Some(place) = standing.relative_position {
+    for (position, is_found) in counted {
+        if let Some(place) = position.relative_position {
             let fifth = (place * POSITIONS as f64) as usize;
             report.by_position[fifth.min(POSITIONS - 1)].count(is_found);
         }
-        report.by_length[bounds.quartile_of(standing.char_count)].count(is_found);
+        report.by_length[bounds.quartile_of(position.char_count)].count(is_found);
     }
     if report.by_position.iter().all(|share| share.relevant == 0) {
         report.by_position.clear();
-        let mut documents = standings.values().flatten();
+        let mut documents = positions.values().flatten();
         report.single_chunk_documents = documents.all(|of| of.is_single);
     }
     report.by_length.retain(|share| share.relevant > 0);
@@ -186,7 +186,7 @@ impl<'f> StoredKeys<'f> {
         }
     }
 
-    /// Where the chunk of a line stands; `None` where it is not stored.
+    /// The position of the chunk of a line; `None` if it is not stored.
     fn locate(&self, rows: &dyn Rows, id: &str) -> Result<Option<RelevantChunk>, StoreError> {
         let Some(line) = self.by_id.get(id) else {
             return Ok(None);

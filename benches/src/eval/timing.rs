@@ -14,7 +14,7 @@ use super::round;
 use crate::BenchError;
 use crate::folder::Folder;
 
-/// Chunks that are embedded to tell how long it takes.
+/// Chunks that are embedded to measure the time.
 const EMBEDDED: usize = 1000;
 
 /// Times. What was not measured is left out.
@@ -64,7 +64,7 @@ pub fn timing(
     })
 }
 
-/// Seconds to embed 1,000 chunks of the store, which are taken again where it has fewer.
+/// Seconds to embed 1,000 chunks of the store, which are used repeatedly if it has fewer.
 fn embed_s(view: &DatabaseSnapshot) -> Result<Option<f64>, BenchError> {
     let texts = chunk_texts(view.snapshot().rows()).map_err(Error::from)?;
     let started = Instant::now();

@@ -19,9 +19,9 @@ pub(crate) enum Change {
     SetLen(u64),
 }
 
-/// Bytes and length. A clone costs one count; pages that are all zero are not kept.
+/// Bytes and length. A clone costs one count; zero pages are not stored.
 ///
-/// Always true: bytes beyond the length are zero.
+/// Invariant: bytes beyond the length are zero.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     len: u64,
@@ -128,7 +128,7 @@ impl Content {
     }
 }
 
-/// The page that `offset` lies in, the place there, and how many of `len` bytes lie in it.
+/// The page of `offset`, the offset within it, and how many of `len` bytes are in it.
 fn piece(offset: u64, len: usize) -> (usize, usize, usize) {
     let start = (offset % PAGE_LEN as u64) as usize;
     let page = (offset / PAGE_LEN as u64) as usize;

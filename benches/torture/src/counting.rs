@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use locidb::storage::disk::{Disk, FileLock, NewFile, OsDisk, RandomAccessFile};
 use locidb::storage::segment::PartBytes;
 
-/// The file system; [`Counting::syncs`] tells how often something was made durable.
+/// The file system; [`Counting::syncs`] counts syncs.
 #[derive(Clone, Debug, Default)]
 pub struct CountingDisk {
     syncs: Arc<AtomicU64>,

@@ -4,7 +4,7 @@
 //! from a few that belong to its number, so that a document that is stored again keeps some chunks;
 //! one passage has a word that no other version of any document has ([`unique_word`]).
 //!
-//! Always true: every word is one term of the index, and different words are different terms.
+//! Invariant: every word is one term of the index, and different words are different terms.
 //! Start reading at [`document`].
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
@@ -21,7 +21,7 @@ pub const DIM: usize = 8;
 /// Chunks that a large document has at least: enough for its segment to be a file.
 pub const LARGE_CHUNKS: u32 = 420;
 
-/// What passages are made of.
+/// The words of passages.
 pub const WORDS: [&str; 24] = [
     "alfa", "bravo", "delta", "echo", "foxtrot", "golf", "hotel", "india", "kilo", "lima", "mango",
     "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "umbra", "victor", "whisk",
@@ -51,7 +51,7 @@ pub const KINDS: [&str; 3] = ["USES", "PART_OF", "RELATED_TO"];
 /// Values of the metadata field `tag`.
 pub const TAGS: [&str; 3] = ["red", "green", "blue"];
 
-/// The document with this number, as the seed says.
+/// The document with this number and seed.
 ///
 /// `large`: it has [`LARGE_CHUNKS`] passages or more. `vectors`: most of its chunks bring one.
 pub fn document(number: u8, seed: u32, large: bool, vectors: bool) -> NewDocument {

@@ -19,11 +19,11 @@ use parking_lot::Mutex;
 pub enum Fault {
     /// The device fails: anything, reads included, is an input/output error.
     Device,
-    /// The disk is full: nothing grows or is made.
+    /// The disk is full: no file grows or is created.
     Full,
     /// Half of a write is done, then the disk is full.
     ShortWrite,
-    /// A sync fails, and what it should have made durable never will be.
+    /// A sync fails, and the data never becomes durable.
     Sync,
     /// A rename fails, and nothing is renamed.
     Rename,
@@ -74,7 +74,7 @@ pub struct Failure {
 /// Told of a file or folder whose sync failed.
 pub type LostSyncHandler = Arc<dyn Fn(&Path) + Send + Sync>;
 
-/// A disk that passes on to another, and fails when told to.
+/// A disk that forwards to another, and fails on request.
 #[derive(Clone)]
 pub struct FaultyDisk {
     inner: Arc<dyn Disk>,
@@ -93,7 +93,7 @@ struct PlanState {
     failed_count: u64,
 }
 
-/// What faults tell apart.
+/// The operations that faults distinguish.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DiskOperation {
     Read,
@@ -148,7 +148,7 @@ impl Plan {
 }
 
 impl FaultyDisk {
-    /// A disk without faults over `inner`. `on_lost` is told of what a failed sync concerned, and may
+    /// A disk without faults over `inner`. `on_lost` is called with the path of a failed sync, and may
     /// drop there what was not durable.
     pub fn new(inner: Arc<dyn Disk>, on_lost: LostSyncHandler) -> FaultyDisk {
         let state = Mutex::default();

@@ -1,4 +1,4 @@
-//! The binary's allocator, with the bytes counted that it has given out.
+//! The binary's allocator, which counts allocated bytes.
 //!
 //! Memory of a process grows for two reasons: more is asked for, or what was freed is not used again. This count is the
 //! first alone; resident memory beside it shows the second.
@@ -27,7 +27,7 @@ thread_local! {
 #[derive(Debug)]
 pub struct CountedHeap;
 
-/// Bytes that are given out now; 0 where the program has another allocator.
+/// Bytes allocated now; 0 if the program has another allocator.
 pub fn live_bytes() -> u64 {
     let live: i64 = LIVE.iter().map(|of| of.0.load(Ordering::Relaxed)).sum();
     live.max(0) as u64

@@ -1,24 +1,25 @@
-//! A store under power failures, faults and random histories, beside a plain model of it.
+//! A store under power failures, faults and random histories, compared with a plain model.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`sim`] | a disk in memory that knows what a power failure could leave of it |
+//! | [`sim`] | a disk in memory that simulates power failures |
 //! | [`faulty`] | a disk whose n-th operation fails |
 //! | [`counting`] | the file system, with its syncs counted |
-//! | [`heap`] | the binary's allocator, with the bytes counted that it has given out |
+//! | [`heap`] | the binary's allocator, with allocated bytes counted |
 //! | [`bulk`] | documents in any number |
 //! | [`documents`] | the documents that are written |
-//! | [`ops`] | what is done to a store: lists of operations, drawn from a seed or from bytes |
-//! | [`model`] | what a store must hold, in plain maps |
-//! | [`check`] | one state of a store beside a model |
+//! | [`ops`] | lists of operations, drawn from a seed or from bytes |
+//! | [`model`] | the expected content of a store, in plain maps |
+//! | [`check`] | comparison of one state of a store with a model |
+//! | [`integrity`] | checks of a store that need no model |
 //! | [`world`] | a store and its model, driven by operations |
 //! | [`shrink`] | the shortest part of a list that still fails |
-//! | [`notes`] | Markdown notes in versions, and a store beside those that it must hold |
-//! | [`suites`] | what the binary runs, and what each suite promises |
+//! | [`notes`] | versions of Markdown notes, and comparison of a store with them |
+//! | [`suites`] | the suites that the binary runs, and what each verifies |
 //!
-//! A seed gives the same operations, disks and choices each time. Only the store's own threads run as
-//! they like, so a failure that needs one of them at a certain moment may take several runs to
-//! show again.
+//! A seed gives the same operations, disks and choices each time. The store's own threads are scheduled
+//! by the operating system, so a failure that depends on their timing may need several runs to
+//! reproduce.
 
 pub mod bulk;
 pub mod check;
@@ -27,6 +28,7 @@ pub mod counting;
 pub mod documents;
 pub mod faulty;
 pub mod heap;
+pub mod integrity;
 pub mod model;
 pub mod notes;
 pub mod ops;

@@ -36,7 +36,7 @@ enum Suite {
     Rates(rates::RatesArgs),
     /// Searches, writes and compaction together on a real disk.
     Mixed(mixed::MixedArgs),
-    /// Disk is given back after half of the documents were deleted.
+    /// Disk space is freed after half of the documents were deleted.
     Disk(disk::DiskArgs),
     /// A large store is opened after a kill in the middle of a write.
     Opening(opening::OpeningArgs),

@@ -1,4 +1,4 @@
-//! What a store must hold, kept in plain maps: the oracle that stores are compared with.
+//! The expected content of a store, in plain maps: the oracle that stores are compared with.
 //!
 //! Nothing here is clever. A model is a value: a write makes a new one, so the states before and
 //! after a commit stand side by side.
@@ -45,7 +45,7 @@ pub struct Edit {
     pub documents: Option<BTreeSet<u8>>,
 }
 
-/// What a document says of concepts, by normalised name, and of relations.
+/// The contributions of a document to concepts, by normalised name, and to relations.
 pub type Contributions = (
     BTreeMap<String, ConceptContribution>,
     BTreeMap<RelationName, RelationContribution>,
@@ -66,9 +66,9 @@ pub struct Document {
     pub keys: Vec<String>,
     /// The vectors of its contents in the active space.
     pub vectors: BTreeMap<[u8; 16], Vec<f32>>,
-    /// What it says of concepts, by normalised name.
+    /// Its contributions to concepts, by normalised name.
     pub concepts: BTreeMap<String, ConceptContribution>,
-    /// What it says of relations.
+    /// Its contributions to relations.
     pub relations: BTreeMap<RelationName, RelationContribution>,
     /// The keys of the documents that it lists.
     pub lists: Vec<String>,
@@ -226,7 +226,7 @@ impl Model {
         from == to || next.any(|edit| self.leads(&edit.to, to))
     }
 
-    /// What counts as said by a document.
+    /// The contributions of a document.
     pub fn contributions(&self, number: u8) -> Contributions {
         let (mut concepts, mut relations) = Contributions::default();
         let document = &self.documents[&number];
@@ -280,7 +280,7 @@ impl Model {
         (concepts, relations)
     }
 
-    /// What counts as said by each document.
+    /// The contributions of each document.
     pub fn all_contributions(&self) -> BTreeMap<u8, Contributions> {
         let numbers = self.documents.keys();
         numbers
@@ -289,7 +289,7 @@ impl Model {
     }
 }
 
-/// Concepts merged from all that counts as said of them.
+/// Concepts merged from all contributions.
 pub trait MergedRecords {
     /// A concept. `ids`: the store's id of each document.
     fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord;
@@ -415,7 +415,7 @@ impl Document {
         document
     }
 
-    /// Replaces what it says of concepts and relations.
+    /// Replaces its concepts and relations.
     fn set_contributions(&mut self, concepts: Vec<NewConcept>, relations: Vec<NewRelation>) {
         self.concepts.clear();
         self.relations.clear();

@@ -15,6 +15,7 @@ use locidb::storage::{ConceptId, DocumentKey, Table};
 use locidb::{Database, DatabaseSnapshot, Expr, Hit, SearchRequest, Strategy};
 
 use crate::documents::unique_word;
+use crate::integrity::verify_counts;
 use crate::source::Source;
 
 /// How many notes there are.
@@ -108,7 +109,7 @@ fn version_of(original: &str) -> Option<u32> {
     rest.split_once(' ')?.0.parse().ok()
 }
 
-/// Compares all that a reader can see of `view` with the notes that it must hold; `gone` are
+/// Compares all that a reader can see of `view` with the expected notes; `gone` are
 /// (number, version) that must not be found any more.
 pub fn check(
     database: &Database,
@@ -133,14 +134,7 @@ pub fn check(
         );
     }
     check.graph(&mentions)?;
-    let (stats, counted) = database.recount()?;
-    let differences = counted.differences(&stats);
-    ensure!(
-        differences.is_empty(),
-        "recount: {}",
-        differences.join("; ")
-    );
-    Ok(())
+    verify_counts(database).map(drop)
 }
 
 /// (document's id, chunk's place) -> mentions there, of each concept.
@@ -175,7 +169,7 @@ impl Note {
 }
 
 impl NoteCheck<'_> {
-    /// Rows of a note agree with each other; adds what it says of concepts to `mentions`.
+    /// Rows of a note agree with each other; adds its mentions of concepts to `mentions`.
     fn note(&self, number: u32, mentions: &mut Mentions) -> Result<Note> {
         let rows = self.view.snapshot().rows();
         let of = key(number);
@@ -228,7 +222,7 @@ impl NoteCheck<'_> {
         same(&hits, number, &expected).context("the vectors filtered")
     }
 
-    /// Segments say of concepts what rows say.
+    /// Concepts in segments equal those in rows.
     fn graph(&self, mentions: &Mentions) -> Result<()> {
         let segments = self.view.read_view().graph_segments();
         let graph = self.view.read_view().graph(&segments);

@@ -37,7 +37,7 @@ pub enum Change {
         /// What to.
         seed: u32,
     },
-    /// Replaces what a document says of concepts and relations, where it is there.
+    /// Replaces the concepts and relations of a document, if it exists.
     Graph {
         /// Which.
         document: u8,
@@ -88,7 +88,7 @@ pub enum Op {
     Finish,
     /// Switches to a vector space, or to none.
     Space(Option<u8>),
-    /// Takes a view and keeps it.
+    /// Takes a snapshot and holds it.
     HoldView,
     /// Compares the views that are held with the models of their time.
     CheckViews,
@@ -140,7 +140,7 @@ impl Change {
         }
     }
 
-    /// What a document of `count` chunks says by a [`Change::Graph`].
+    /// The concepts and relations of a document of `count` chunks, in a [`Change::Graph`].
     pub fn graph(&self, count: u32) -> (Vec<NewConcept>, Vec<NewRelation>) {
         match *self {
             Change::Graph { seed, .. } => {

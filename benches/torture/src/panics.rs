@@ -1,4 +1,4 @@
-//! Notices panics in any thread: the store's own threads answer for theirs, so nobody else would.
+//! Notices panics in any thread: the store's threads catch their own, so nothing else would show them.
 
 use std::panic;
 use std::sync::Once;

@@ -1,4 +1,4 @@
-//! What a suite is asked, and what it reports: one line of JSON.
+//! The rounds that a suite runs, and its report: one line of JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -29,7 +29,7 @@ impl Rounds {
         }
     }
 
-    /// The numbers of the rounds; `default` many where none are asked for.
+    /// The numbers of the rounds; `default` rounds if the options give no number.
     pub fn numbers(&self, default: u64) -> std::ops::Range<u64> {
         match self.round {
             Some(round) => round..round + 1,
@@ -43,7 +43,7 @@ impl Rounds {
     }
 }
 
-/// What a suite found.
+/// The result of a suite.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Its name.
@@ -54,32 +54,32 @@ pub struct Report {
     pub rounds: u64,
     /// How long it took.
     pub seconds: f64,
-    /// What was counted.
+    /// Counters.
     #[serde(flatten)]
-    pub figures: BTreeMap<String, u64>,
-    /// What was measured.
+    pub counters: BTreeMap<String, u64>,
+    /// Measurements.
     #[serde(flatten)]
     pub measures: BTreeMap<String, f64>,
-    /// The same at moments, in the order of time.
+    /// Measurements at points in time, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub minutes: Vec<BTreeMap<String, f64>>,
-    /// Promises that were broken; empty is what everybody hopes for.
+    /// Violations; empty if the suite passed.
     pub violations: Vec<Violation>,
 }
 
-/// A promise that was broken.
+/// A property that did not hold.
 #[derive(Clone, Debug, Serialize)]
 pub struct Violation {
-    /// The round that shows it again, with the seed of the report.
+    /// The round that reproduces it, with the seed of the report.
     pub round: u64,
-    /// What was found.
+    /// The finding.
     pub what: String,
-    /// The shortest list of operations that showed it, as JSON; `--replay` takes it.
+    /// The shortest list of operations that reproduces it, as JSON; `--replay` takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
 }
 
-/// A report that is being made.
+/// Builds a report.
 pub struct ReportBuilder {
     report: Report,
     started: Instant,
@@ -94,7 +94,7 @@ impl ReportBuilder {
                 seed,
                 rounds: 0,
                 seconds: 0.0,
-                figures: BTreeMap::new(),
+                counters: BTreeMap::new(),
                 measures: BTreeMap::new(),
                 minutes: Vec::new(),
                 violations: Vec::new(),
@@ -103,7 +103,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Counts a round, and notes what it found.
+    /// Counts a round, and records its violation, if any.
     pub fn round(&mut self, round: u64, result: anyhow::Result<()>) {
         self.report.rounds += 1;
         if let Err(error) = result {
@@ -116,7 +116,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Notes a violation, and says it at once.
+    /// Records a violation, and prints it.
     pub fn violation(&mut self, violation: Violation) {
         eprintln!(
             "{}: --seed {} --round {}: {}",
@@ -125,18 +125,18 @@ impl ReportBuilder {
         self.report.violations.push(violation);
     }
 
-    /// Adds to a figure.
-    pub fn count(&mut self, figure: &str, more: u64) {
-        *self.report.figures.entry(figure.into()).or_default() += more;
+    /// Adds to a counter.
+    pub fn count(&mut self, name: &str, more: u64) {
+        *self.report.counters.entry(name.into()).or_default() += more;
     }
 
-    /// Notes a measure, rounded to thousandths.
-    pub fn measure(&mut self, measure: &str, value: f64) {
+    /// Records a measurement, rounded to thousandths.
+    pub fn measure(&mut self, name: &str, value: f64) {
         let rounded = (value * 1_000.0).round() / 1_000.0;
-        self.report.measures.insert(measure.into(), rounded);
+        self.report.measures.insert(name.into(), rounded);
     }
 
-    /// Notes what was measured at one moment.
+    /// Records measurements at one point in time.
     pub fn minute(&mut self, measures: impl IntoIterator<Item = (&'static str, f64)>) {
         let named = measures.into_iter();
         let named = named.map(|(name, value)| (name.to_owned(), value));

@@ -7,7 +7,7 @@
 //! | bytes and length of a file | the write | [`RandomFile::sync`] or [`NewFile::sync`] of that file |
 //! | a name, made, given or removed | the call | [`Disk::sync_folder`] of the folder that holds it |
 //!
-//! Always true: an image shares nothing with the disk that it was taken of, so both go on by
+//! Invariant: an image shares nothing with the disk that it was taken of, so both go on by
 //! themselves; pages are copied on write, so an image costs little.
 //!
 //! Start reading at [`SimDisk::crash_image`].
@@ -178,7 +178,7 @@ impl SimDisk {
         disk
     }
 
-    /// Calls `hook` before each operation from now on; `None` calls nobody. It runs in the thread
+    /// Calls `hook` before each operation from now on; `None` removes it. It runs in the thread
     /// that operates, and may take images.
     pub fn set_hook(&self, hook: Option<Hook>) {
         *self.shared.hook.lock() = hook;
@@ -237,7 +237,7 @@ impl SimDisk {
         }
     }
 
-    /// Counts an operation, tells the hook, and does it.
+    /// Counts an operation, calls the hook, and performs it.
     fn operate<R>(
         &self,
         kind: OperationKind,

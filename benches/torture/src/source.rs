@@ -1,4 +1,4 @@
-//! Where choices come from: a seed, or the bytes that a fuzzer brings.
+//! A source of choices: a seed, or the bytes of a fuzzer.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -29,7 +29,7 @@ impl<'b> Source<'b> {
         Source::Bytes(bytes)
     }
 
-    /// Whether no choice is left to be made.
+    /// Whether no choice is left.
     pub fn is_empty(&self) -> bool {
         matches!(self, Source::Bytes([]))
     }

@@ -1,6 +1,6 @@
 //! A store on a simulated disk and the model of it, driven by operations.
 //!
-//! Always true between two operations: the live store shows exactly `model`, and a crash now leaves
+//! Invariant between two operations: the live store shows exactly `model`, and a crash now leaves
 //! one of the `expected` states. What was acknowledged as durable is in all of them; a write that was not
 //! acknowledged is in each of them whole or not at all, and eventual writes survive as a prefix.
 //!
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use locidb::query::QueryError;
-use locidb::storage::{DocumentKey, Durability, EditId, StoreError};
+use locidb::storage::{ConceptEditId, DocumentKey, Durability, StoreError};
 use locidb::{
     Database, DatabaseSnapshot, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation,
     NoProgress, Options, WriteTransaction,
@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use crate::check::ModelCheck;
 use crate::documents::{self, DIM};
 use crate::faulty::{Failure, Fault, FaultyDisk};
+use crate::integrity::{verify_counts, verify_integrity};
 use crate::model::{Edit, Model, space_name};
 use crate::ops::{Change, Op};
 use crate::panics;
@@ -31,7 +32,7 @@ use crate::source::Source;
 /// Bytes of a part that may lie in a row: few, so that many have files.
 pub const INLINE_LEN_MAX: usize = 16 << 10;
 
-/// Where the store lies on its disk.
+/// The folder of the store on its disk.
 pub const FOLDER: &str = "/store";
 
 /// Views that are held at most.
@@ -120,7 +121,7 @@ impl World {
             tally: Tally::default(),
         };
         world.open()?;
-        // No space comes and goes by itself.
+        // A space never appears or disappears by itself.
         world.database()?.use_embedder(EmbedderChoice::None)?;
         world.hook = hook;
         world.disk.set_hook(world.hook.clone());
@@ -177,13 +178,13 @@ impl World {
         &self.faults
     }
 
-    /// Compares everything with the model, and the store's figures with a recount of them.
+    /// Compares everything with the model, and the store's counters with a recount.
     pub fn check_all(&mut self) -> Result<()> {
         // A read that a fault fails is a finding, too.
         let is_struck = self.faults_by_disk.contains_key(&self.disks);
         self.check(|check, database| {
             check.check_all()?;
-            recounts(database)?;
+            verify_counts(database)?;
             if is_struck {
                 Ok(())
             } else {
@@ -455,7 +456,7 @@ impl World {
         } else {
             self.check(|check, database| {
                 check.check_sample(&mut source)?;
-                recounts(database)
+                verify_counts(database).map(drop)
             })
         }
     }
@@ -555,7 +556,7 @@ enum Step {
     Patch(DocumentKey, Change),
     Graph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
     Edit(Edit),
-    Undo(EditId),
+    Undo(ConceptEditId),
 }
 
 /// What a writer of `changes` does to a store that shows `model`.
@@ -575,7 +576,9 @@ fn steps(model: &Model, changes: &[Change]) -> Vec<Step> {
                 Some(Step::Graph(key(), concepts, relations))
             }
             Change::Move { .. } => state.edit_of(change).map(Step::Edit),
-            Change::Undo { .. } => state.undone_by(change).map(|id| Step::Undo(EditId(id))),
+            Change::Undo { .. } => state
+                .undone_by(change)
+                .map(|id| Step::Undo(ConceptEditId(id))),
         });
         state = state.after(&[*change]);
     }
@@ -618,7 +621,7 @@ fn perform(tx: &mut WriteTransaction<'_, '_>, steps: Vec<Step>) -> Result<(), Er
 pub fn find_recovered_state(view: &DatabaseSnapshot, states: &[State]) -> Result<Arc<Model>> {
     let mut reasons = Vec::new();
     for state in states.iter().rev() {
-        // States may hold the same and differ in what is given out next.
+        // States can have the same content and differ in the next id.
         let edits = view.snapshot().manifest().next_edit.saturating_sub(1);
         match ModelCheck::new(view, &state.model) {
             Ok(_) if edits != state.model.edit_count => {
@@ -636,34 +639,6 @@ pub fn find_recovered_state(view: &DatabaseSnapshot, states: &[State]) -> Result
         states.len(),
         reasons.join("; ")
     )
-}
-
-/// The store's figures are those that a recount gives.
-pub fn recounts(database: &Database) -> Result<()> {
-    let (stats, counted) = database.recount()?;
-    let differences = counted.differences(&stats);
-    ensure!(
-        differences.is_empty(),
-        "recount: {}",
-        differences.join("; ")
-    );
-    Ok(())
-}
-
-/// A deep check of the store finds nothing but what was mended when it was opened.
-///
-/// # Errors
-/// What it finds.
-pub fn verify_integrity(database: &Database) -> Result<()> {
-    let mut findings = Vec::new();
-    database.check(true, &NoProgress, &mut |finding| findings.push(finding))?;
-    // A fault may strike while it reads.
-    findings.retain(|finding| {
-        let why = &finding.finding;
-        !why.starts_with("built again when") && !why.contains("injected")
-    });
-    ensure!(findings.is_empty(), "deep check: {findings:?}");
-    Ok(())
 }
 
 /// Whether an error came from the disk, rather than from a comparison or from damaged data.

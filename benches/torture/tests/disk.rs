@@ -43,5 +43,5 @@ fn searches_writes_and_compaction_go_together() {
     };
     let report = mixed::run(&args).unwrap();
     expect_no_violation(&report);
-    assert!(report.figures["searches_compacting"] > 0, "{report:#?}");
+    assert!(report.counters["searches_compacting"] > 0, "{report:#?}");
 }

@@ -26,7 +26,7 @@ fn a_power_failure_at_any_instant_leaves_what_was_acknowledged() {
     })
     .unwrap();
     assert_kept(&report);
-    assert!(report.figures["images"] > 300, "{report:?}");
+    assert!(report.counters["images"] > 300, "{report:?}");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_second_power_failure_during_recovery_changes_nothing() {
     })
     .unwrap();
     assert_kept(&report);
-    assert!(report.figures["images"] > 150, "{report:?}");
+    assert!(report.counters["images"] > 150, "{report:?}");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_file_operation_that_fails_loses_nothing() {
     let rounds = Rounds::all(20, 13);
     let report = faults::run(&faults::FaultsArgs { rounds }).unwrap();
     assert_kept(&report);
-    assert!(report.figures["struck"] > 10, "{report:?}");
+    assert!(report.counters["struck"] > 10, "{report:?}");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_store_says_what_the_model_says() {
     let (rounds, replay) = (Rounds::all(3, 14), None);
     let report = oracle::run(&oracle::OracleArgs { rounds, replay }).unwrap();
     assert_kept(&report);
-    assert!(report.figures["restarts"] > 6, "{report:?}");
+    assert!(report.counters["restarts"] > 6, "{report:?}");
 }
 
 #[test]
@@ -66,5 +66,5 @@ fn a_store_that_is_damaged_is_silently_wrong_nowhere() {
     })
     .unwrap();
     assert_kept(&report);
-    assert!(report.figures["found"] > 2, "{report:?}");
+    assert!(report.counters["found"] > 2, "{report:?}");
 }

@@ -1,4 +1,4 @@
-//! The care of a store: checks, copies, formats.
+//! Maintenance of a store: checks, copies, formats.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ pub(crate) struct Check {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Also look whether rows agree with each other, with segments, and with what the store says of itself
+    /// Also compare rows with each other, with segments, and with the store's counters
     #[arg(long)]
     pub(crate) deep: bool,
-    /// Build damaged segments again from rows
+    /// Rebuild damaged segments from rows
     #[arg(long)]
     pub(crate) repair: bool,
 }
@@ -26,8 +26,8 @@ pub(crate) struct Backup {
     /// Folder of the backup: missing, empty, or with an earlier backup of the same store
     #[arg(value_name = "OUT")]
     pub(crate) to: PathBuf,
-    /// How many states the folder keeps, the new one included: the one before is set aside in OUT/generations, the oldest
-    /// go. Without it the one before is replaced, and what is set aside stays
+    /// Number of generations in the folder, including the new one: the previous one moves to OUT/generations, and the
+    /// oldest are deleted. Without it the previous one is replaced, and OUT/generations is not changed
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<NonZeroUsize>,
 }
@@ -37,10 +37,10 @@ pub(crate) struct Restore {
     /// Folder of the backup
     #[arg(value_name = "BACKUP")]
     pub(crate) from: PathBuf,
-    /// Folder that becomes the store: missing or empty, or left by a restore that was stopped
+    /// Folder of the new store: missing, empty, or left by an interrupted restore
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Which of the states that the backup keeps; without it the newest
+    /// Generation of the backup to restore; without it the newest
     #[arg(long, value_name = "N")]
     pub(crate) generation: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Upgrade {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Only say whether it can be done: nothing is changed
+    /// Only print whether the upgrade is possible; nothing is changed
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Export {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// File that is made; - for standard output
+    /// File to create; - for standard output
     #[arg(value_name = "OUT")]
     pub(crate) to: PathBuf,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Import {
     /// The export; - for standard input
     #[arg(value_name = "IN")]
     pub(crate) from: PathBuf,
-    /// Folder that becomes the store: missing or empty
+    /// Folder of the new store: missing or empty
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
 }

@@ -9,28 +9,28 @@ pub(crate) struct Concept {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Its name, however written
+    /// Name of the concept, in any spelling
     #[arg(required_unless_present_any = ["undo", "edits"])]
     pub(crate) name: Option<String>,
-    /// Have everything that is said of it count as said of another concept
+    /// Merge it into another concept: all its mentions and relations count for that one
     #[arg(long, value_name = "OTHER", conflicts_with_all = ["split_into", "undo", "edits"])]
     pub(crate) merge_into: Option<String>,
-    /// Have what some documents say of it count as said of another concept
+    /// Split it: its mentions and relations in the given documents count for another concept
     #[arg(long, value_name = "OTHER", requires = "document", conflicts_with_all = ["undo", "edits"])]
     pub(crate) split_into: Option<String>,
-    /// A document to split off; give it again for more
+    /// A document whose mentions are split off; repeatable
     #[arg(long, value_name = "KEY", requires = "split_into")]
     pub(crate) document: Vec<String>,
-    /// Tell the shortest way to another concept
+    /// Print the shortest path to another concept
     #[arg(long, value_name = "OTHER", conflicts_with_all = ["merge_into", "split_into", "undo", "edits"])]
     pub(crate) path_to: Option<String>,
-    /// Take only relations of this type on the way; give it again for more
+    /// Follow only relations of this type; repeatable
     #[arg(long, value_name = "TYPE", requires = "path_to")]
     pub(crate) along: Vec<String>,
     /// Undo a merge or split, by its number
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["name", "edits"])]
     pub(crate) undo: Option<u64>,
-    /// List the merges and splits that were not undone
+    /// List the merges and splits in effect
     #[arg(long, conflicts_with = "name")]
     pub(crate) edits: bool,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Analyze {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Also list so many concepts that most shortest ways lead over, estimated from a sample of ends
+    /// Also list this many concepts with the highest betweenness, estimated from a sample of end points
     #[arg(long, value_name = "NUMBER")]
     pub(crate) central: Option<usize>,
 }
@@ -50,15 +50,15 @@ pub(crate) struct Types {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Keep the most frequent types, and have the others told as the nearest of them
+    /// Keep the most frequent types, and show each other type as the most similar of them
     #[arg(long, value_enum)]
     pub(crate) consolidate: Option<TypeMethod>,
-    /// Tell types as documents write them again
+    /// Remove the consolidation: show the types that documents use
     #[arg(long, conflicts_with = "consolidate")]
     pub(crate) forget: bool,
 }
 
-/// Which types are kept.
+/// Which types remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TypeMethod {
     /// The most frequent of all.
@@ -72,7 +72,7 @@ pub(crate) struct Citations {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// A document's key, or the DOI or title of a cited work; else cited works are listed
+    /// Key of a document, or DOI or title of a cited work; without it cited works are listed
     pub(crate) of: Option<String>,
     /// List works of this author
     #[arg(long, value_name = "NAME", conflicts_with = "of")]
@@ -101,12 +101,12 @@ pub(crate) struct GraphExport {
     /// File to write: *.cypher or *.cql for a script, else GraphML
     #[arg(value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// What to write, whatever the file is called
+    /// Format of the file, regardless of its name
     #[arg(long, value_enum)]
     pub(crate) format: Option<GraphFormat>,
 }
 
-/// What a graph is written as.
+/// The file format of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
     /// GraphML.
@@ -117,11 +117,11 @@ pub(crate) enum GraphFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct GraphImport {
-    /// Folder of the store; made when missing
+    /// Folder of the store; created if missing
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Files of nodes; give several as A,B, of which the first begins with the header, and the option again for
-    /// nodes with another header
+    /// Files of nodes: several as A,B, of which the first begins with the header. Repeat the option for nodes with
+    /// another header
     #[arg(long, value_name = "FILES")]
     pub(crate) nodes: Vec<String>,
     /// Files of relationships, in the same way
@@ -130,13 +130,13 @@ pub(crate) struct GraphImport {
     /// A file with both, as apoc.export.csv.all writes it
     #[arg(long, value_name = "FILES", required_unless_present = "nodes")]
     pub(crate) all: Vec<String>,
-    /// Key of the document that states them; what it stated before is replaced
+    /// Key of the document that the graph is stored as; an earlier import under this key is replaced
     #[arg(long, default_value = "graph")]
     pub(crate) key: String,
     /// Named collection
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) collection: String,
-    /// What parts the fields: one character, or TAB
+    /// Separator of fields: one character, or TAB
     #[arg(long, default_value = ",")]
     pub(crate) delimiter: String,
 }
@@ -146,10 +146,10 @@ pub(crate) struct Communities {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Their level, 0 the finest; else the coarsest
+    /// Level, 0 the finest; by default the coarsest
     #[arg(long)]
     pub(crate) level: Option<usize>,
-    /// Only those that this concept is in, at all levels
+    /// Only communities of this concept, at all levels
     #[arg(long, value_name = "NAME", conflicts_with = "level")]
     pub(crate) of: Option<String>,
 }

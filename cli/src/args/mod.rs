@@ -1,4 +1,4 @@
-//! The command line: commands, options, and how their values are read.
+//! The command line: commands, options, and the parsers of their values.
 
 mod ask;
 mod care;
@@ -25,85 +25,85 @@ pub(crate) use store::{
 #[derive(Debug, Parser)]
 #[command(name = "loci", version, about, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit status: 0 done; 1 it ran and something is wrong; 2 the call itself is wrong."
+    after_help = "Exit status: 0 success; 1 the command ran and found a problem or failed; 2 wrong arguments."
 )]
 pub(crate) struct Cli {
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Ingest the documents inside this binary and answer five questions about them
     Demo(Demo),
     /// Store files and folders
     Ingest(Ingest),
-    /// Ask a question, and get the passages that answer it
+    /// Search for the passages that answer a question
     Search(Search),
-    /// Ask a question, and get an answer of sentences from the documents, each with its place
+    /// Answer a question with sentences from the documents, each with its citation
     Ask(Ask),
-    /// Say what you made of a hit of a recorded answer
+    /// Judge a hit of a recorded answer
     Feedback(GiveFeedback),
-    /// Recorded answers: list them, ask them again, forget them
+    /// List, replay or delete recorded answers
     Records(Records),
-    /// Look at a document or chunk
+    /// Print a document or chunk
     Show(Show),
-    /// Look at a concept: relations, prerequisites, chunks
+    /// Print a concept: relations, prerequisites, chunks
     Concept(Concept),
-    /// Figures of the store
+    /// Print statistics of the store
     Stats(Stats),
     /// Delete documents
     Delete(Delete),
-    /// Merge segments, purge what is dead, and give disk back
+    /// Merge segments, remove deleted chunks, and free disk space
     Compact(Compact),
-    /// Look for damage: a line each finding
+    /// Check the store for damage: one line per finding
     Check(Check),
-    /// Copy a store to another folder; again: only what is new. A server copies its stores while they are used (serve --backups)
+    /// Copy a store to another folder; a repeated backup copies only new data. A server backs up stores in use (serve --backups)
     Backup(Backup),
-    /// Put a backup into a folder of its own
+    /// Create a store from a backup
     Restore(Restore),
-    /// Bring a store of an earlier format up to this one's
+    /// Upgrade a store from an earlier format
     Upgrade(Upgrade),
     /// Write the whole store as lines of JSON
     Export(Export),
-    /// Make a store of an export
+    /// Create a store from an export
     Import(Import),
     /// Rank concepts, find their communities, and write a digest of each
     Analyze(Analyze),
-    /// Look at communities of concepts: members, relations, sentences
+    /// Print communities of concepts: members, relations, sentences
     Communities(Communities),
-    /// Types of concepts: how many have each, and making few of many
+    /// List the types of concepts with their counts, or consolidate them
     Types(Types),
-    /// Who cites whom: what a document cites, who cites it, what is cited with it
+    /// Print citations: works that a document cites, works that cite it, works cited together with it
     Citations(Citations),
-    /// Take the concept graph out to other programs, or in from Neo4j's CSV
+    /// Export the concept graph for other programs, or import it from Neo4j's CSV
     #[command(subcommand)]
     Graph(Graph),
     /// Read and change the settings of the store
     Config(Config),
-    /// Host stores for programs on this machine or others
+    /// Serve stores to programs on this machine or others
     Serve(Serve),
-    /// Keys of a hosted store: make, list, take back
+    /// Create, list or revoke the keys of a store that a server hosts
     #[command(subcommand)]
     Key(Key),
-    /// Let an assistant look at a store: MCP over standard input and output
+    /// Serve a store to an assistant: MCP over standard input and output
     Mcp(Mcp),
     /// Store a prepared data folder in bulk
     Load(Load),
-    /// Ask the questions of a prepared data folder and judge the answers
+    /// Ask the questions of a prepared data folder and evaluate the answers
     Eval(Eval),
-    /// Measure one part over a prepared data folder: a line of JSON each result
+    /// Measure one part with a prepared data folder: one line of JSON per result
     Bench(Bench),
-    /// The release, its licence, and the notices of the software inside of it
+    /// Print the release, its licence, and the notices of included software
     About,
-    /// Parse one document from standard input: what `ingest` runs as a limited child
+    /// Parse one document from standard input: `ingest` runs it as a confined child process
     #[command(name = "__parse", hide = true)]
     Parse(Parse),
-    /// Open a store and answer a request of a file: what `bench --task open` runs as fresh processes
+    /// Open a store and answer a request from a file: `bench --task open` runs it as new processes
     #[command(name = "__first", hide = true)]
     First(First),
 }

@@ -1,4 +1,4 @@
-//! Servers, and the keys that they ask for.
+//! Servers, and the keys of their stores.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,76 +7,76 @@ use clap::{Args, Subcommand, ValueEnum};
 use loci_protocol::call::Role;
 use loci_server::config::{LogForm, Options};
 
-/// Every one but the last five may also stand in the environment and in a file: `loci_server::config` says which goes over which.
+/// All but the last five can also be set in the environment and in a file; `loci_server::config` documents the precedence.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Every setting may also be given in the file of --config (tls_cert = \"…\") and in the environment (LOCI_TLS_CERT=…). A flag goes over the environment, and that over the file."
+    after_help = "Every setting can also be given in the file of --config (tls_cert = \"…\") and in the environment (LOCI_TLS_CERT=…). A flag overrides the environment, and the environment overrides the file."
 )]
 pub(crate) struct Serve {
-    /// Folder of the one store to host; made when missing
+    /// Folder of the one store to serve; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "root")]
     pub(crate) db: Option<PathBuf>,
-    /// Folder whose stores are hosted, each by the name of its own folder
+    /// Folder whose stores are served, each under the name of its own folder
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Where the wire protocol is spoken; else 127.0.0.1:7625
+    /// Address of the wire protocol; by default 127.0.0.1:7625
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Where HTTP is spoken: the API, MCP and pages; none: nowhere; else 127.0.0.1:7626
+    /// Address of HTTP (the API, MCP and pages), or none; by default 127.0.0.1:7626
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) http: Option<String>,
-    /// PEM file with the certificate and those above it: TLS is spoken, and nothing else
+    /// PEM file with the certificate chain: the server accepts TLS only
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file with the certificate's private key
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Folder that backups over the network go to; without one there are none
+    /// Folder for backups over the network; without it they are disabled
     #[arg(long, value_name = "DIR")]
     pub(crate) backups: Option<PathBuf>,
-    /// Calls a second that a key may make, where it does not say so itself
+    /// Calls per second of a key without a limit of its own
     #[arg(long, value_name = "N")]
     pub(crate) calls_per_second: Option<u32>,
-    /// Note calls in the log that take this many milliseconds
+    /// Log calls that take at least this many milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) slow_ms: Option<u64>,
-    /// What lines of the log on standard error are; else text
+    /// Format of the log on standard error; by default text
     #[arg(long, value_enum)]
     pub(crate) log: Option<LogArg>,
-    /// File that also keeps who showed a key, changed something or was refused, as JSON
+    /// File that also receives the audit log, as JSON: keys used, changes, refusals
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
-    /// Origins whose pages may call over HTTP; * for all
+    /// Origins whose pages may call the HTTP API; * for all
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
     pub(crate) cors_origins: Option<Vec<String>>,
-    /// File with the token that lets a program read /metrics
+    /// File with the token for reading /metrics
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics_token_file: Option<PathBuf>,
-    /// Where a collector takes traces by OTLP over HTTP: http://127.0.0.1:4318
+    /// URL of a collector of traces by OTLP over HTTP: http://127.0.0.1:4318
     #[arg(long, value_name = "URL")]
     pub(crate) otlp_endpoint: Option<String>,
-    /// Share of the calls that are traced, 0 to 1; else 0.01
+    /// Fraction of calls that are traced, 0 to 1; by default 0.01
     #[arg(long, value_name = "SHARE")]
     pub(crate) otlp_sample: Option<f64>,
-    /// A bound by its name in the file's [limits]: connections_max=100
+    /// A limit, by its name in the file's [limits]: connections_max=100
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) limit: Vec<String>,
-    /// File with settings, in TOML; else the one that LOCI_CONFIG names
+    /// File with settings, in TOML; by default the one that LOCI_CONFIG names
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything
+    /// Require no keys; only on a loopback address. Everybody on this machine may do everything
     #[arg(long)]
     pub(crate) insecure_local: bool,
-    /// Look at everything that starting needs, and end: a line each finding
+    /// Check everything that the server needs to start, and exit: one line per finding
     #[arg(long)]
     pub(crate) check: bool,
-    /// Print every setting as it holds, without secrets, and end
+    /// Print every setting in effect, without secrets, and exit
     #[arg(long)]
     pub(crate) show_config: bool,
 }
 
 impl Serve {
-    /// What the flags say of the server.
+    /// The server options that the flags give.
     pub(crate) fn options(&self) -> Options {
         let Serve {
             db,
@@ -123,14 +123,14 @@ impl Serve {
     }
 }
 
-/// What lines of the log are.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogArg {
-    /// Words
+    /// Plain text
     Text,
-    /// A JSON object
+    /// One JSON object per line
     Json,
-    /// There is no log
+    /// No log
     None,
 }
 
@@ -149,19 +149,19 @@ pub(crate) struct Mcp {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// What lines of the log on standard error are
+    /// Format of the log on standard error
     #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
     pub(crate) log: LogArg,
 }
 
-/// What to do with keys.
+/// The command for keys.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Key {
-    /// Make a key, and print it this once
+    /// Create a key, and print it once
     Add(KeyAdd),
     /// List keys, without their secrets
     List(KeyList),
-    /// Take a key back: at once, also where a server uses the store
+    /// Revoke a key: effective immediately, also if a server uses the store
     Revoke(KeyRevoke),
 }
 
@@ -170,22 +170,22 @@ pub(crate) struct KeyAdd {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// What it allows: read, write (and read), admin (and everything)
+    /// Role of the key: read, write (includes read), admin (includes everything)
     #[arg(long, value_parser = role, default_value = "read")]
     pub(crate) role: Role,
-    /// Show it the documents of this user alone
+    /// Restrict the key to the documents of this user
     #[arg(long, value_name = "ID")]
     pub(crate) user: Option<String>,
-    /// What it is for, in words
+    /// Description of its purpose
     #[arg(long, default_value = "")]
     pub(crate) note: String,
-    /// Calls a second that it may make in the long run
+    /// Calls per second, on average
     #[arg(long, value_name = "N")]
     pub(crate) calls_per_second: Option<u32>,
-    /// Calls that it may make at once
+    /// Calls in a burst
     #[arg(long, value_name = "N", requires = "calls_per_second")]
     pub(crate) burst: Option<u32>,
-    /// Bytes that a call may have
+    /// Maximum bytes of a call
     #[arg(long, value_name = "BYTES")]
     pub(crate) call_bytes_max: Option<u32>,
 }
@@ -202,10 +202,10 @@ pub(crate) struct KeyRevoke {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// The key's id: what stands between `loci_` and the next `_`
+    /// The key's id: the part between `loci_` and the next `_`
     pub(crate) id: String,
 }
 
 fn role(name: &str) -> Result<Role, String> {
-    Role::from_name(name).ok_or_else(|| "read, write and admin are possible".into())
+    Role::from_name(name).ok_or_else(|| "give read, write or admin".into())
 }

@@ -1,4 +1,4 @@
-//! What goes into a store, what it holds, and its settings.
+//! Content of a store: ingestion, deletion, statistics, settings.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct Parse {
-    /// Say whether this process is confined and within which limits, rather than parse; with a folder that has a file
-    /// `there`, also try to break out
+    /// Instead of parsing, print whether this process is confined and its limits; with a folder that contains a file
+    /// `there`, also try to break the confinement
     #[arg(long, value_name = "FOLDER", num_args = 0..=1)]
     pub(crate) probe: Option<Option<PathBuf>>,
 }
@@ -21,61 +21,61 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ingest {
-    /// Folder of the store; made when missing
+    /// Folder of the store; created if missing
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Files and folders
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Key of the document, for one file; else its path relative to the folder
+    /// Key of the document, for one file; by default its path relative to the folder
     #[arg(long)]
     pub(crate) key: Option<String>,
     /// Named collection
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) collection: String,
-    /// What the files are: auto, pdf, pptx, docx, epub, html, markdown, latex, jats, code, a language, chat, subtitles,
+    /// Format of the files: auto, pdf, pptx, docx, epub, html, markdown, latex, jats, code, a language, chat, subtitles,
     /// image, text
     #[arg(long, default_value = "auto")]
     pub(crate) kind: String,
-    /// How documents are cut
+    /// How documents are split into chunks
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) chunking: ChunkingArg,
-    /// Which chunks are embedded; else as the store's settings say
+    /// Which chunks are embedded; by default as in the store's settings
     #[arg(long, value_enum)]
     pub(crate) embed: Option<EmbedArg>,
     /// Who owns the documents
     #[arg(long, value_name = "ID", default_value = "")]
     pub(crate) user: String,
-    /// Do unchanged files again
+    /// Also process unchanged files
     #[arg(long)]
     pub(crate) force: bool,
     /// Replace documents under the same key that were read from other files, or stored by clients
     #[arg(long)]
     pub(crate) replace: bool,
-    /// Go on with what comes and changes there, until interrupted; looks every so many seconds
+    /// Continue with new and changed files until interrupted; checks every SECONDS seconds
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub(crate) watch: Option<f64>,
-    /// With --watch: delete documents whose files go
+    /// With --watch: delete the documents of deleted files
     #[arg(long, requires = "watch")]
     pub(crate) delete: bool,
-    /// Files parsed at a time; 0: as many as there are cores
+    /// Files parsed in parallel; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
-    /// A program, with arguments, that gets a picture on standard input and prints what it shows: for pictures without a
-    /// caption
+    /// A program, with arguments, that reads a picture from standard input and prints a description: for pictures
+    /// without a caption
     #[arg(long, value_name = "COMMAND")]
     pub(crate) caption_command: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ChunkingArg {
-    /// By the kind of file
+    /// By the format of the file
     Auto,
-    /// By headings, whatever the kind of file
+    /// By headings, for every format
     Hierarchical,
     /// A summary of the document, sections, and propositions
     ThreeLevel,
-    /// As auto, and sentences
+    /// Like auto, and sentences
     Sentence,
 }
 
@@ -91,13 +91,13 @@ pub(crate) struct Stats {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Count everything again from rows and segments, and say what differs
+    /// Recount everything from rows and segments, and print the differences
     #[arg(long)]
     pub(crate) recount: bool,
-    /// Figures of the learning items: how diverse they are, how many were merged, how reviews went
+    /// Print statistics of the learning items: diversity, merges, reviews
     #[arg(long, conflicts_with = "recount")]
     pub(crate) items: bool,
-    /// What takes room: rows by table, views by what they hold, and how much of it is free
+    /// Print disk usage: rows by table, derived indexes by section, and free space
     #[arg(long, conflicts_with_all = ["recount", "items"])]
     pub(crate) space: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Delete {
     /// Folder of the store
     #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// Keys of documents, as hits print them; with --collection or --user, their keys in there
+    /// Keys of documents as hits print them; with --collection or --user, keys within these
     #[arg(required = true, value_name = "KEY")]
     pub(crate) keys: Vec<String>,
     /// Named collection
@@ -145,7 +145,7 @@ pub(crate) enum ConfigAction {
     Set {
         /// Its name
         key: String,
-        /// Its value; left out, the default
+        /// Its value; without it, the default
         value: Option<String>,
     },
 }

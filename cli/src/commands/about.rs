@@ -1,4 +1,4 @@
-//! `loci about`: the release, its licence, and the notices of the software inside of it.
+//! `loci about`: the release, its licence, and the notices of included software.
 
 use serde_json::json;
 
@@ -14,9 +14,9 @@ pub(crate) fn run(out: &Printer) -> anyhow::Result<CommandStatus> {
         out.json_line(&json!({
             "about": { "name": "loci", "version": version, "license": license, "notices": NOTICES },
         }))?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     out.line(&format!("loci {version}, licensed under {license}.\n"))?;
     out.line(NOTICES)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

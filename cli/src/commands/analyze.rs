@@ -20,8 +20,8 @@ pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus
     database.close();
     let analysed = match analysed {
         Err(Error::Interrupted) => {
-            note!("loci: stopped before the end; the analysis before stays");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: stopped before the end; the previous analysis is unchanged");
+            return Ok(CommandStatus::ProblemsFound);
         }
         analysed => analysed?,
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus
         for concept in &central {
             out.json_line(concept)?;
         }
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     out.line(&format_analysis(&analysed))?;
     if !central.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus
         let rows: Vec<_> = central.iter().map(row).collect();
         out.table(&["concept", "betweenness"], &rows)?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn format_analysis(analysed: &AnalysisReport) -> String {
@@ -53,7 +53,7 @@ fn format_analysis(analysed: &AnalysisReport) -> String {
         )
     };
     format!(
-        "{} concepts, {} relations; {communities}; {} digests written, {} were there",
+        "{} concepts, {} relations; {communities}; {} digests written, {} unchanged",
         analysed.concepts, analysed.relations, analysed.digests_written, analysed.digests_kept
     )
 }

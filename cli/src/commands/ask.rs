@@ -1,24 +1,22 @@
-//! `loci ask`: a question, answered in words with citations; or the prompt for a model to answer it from.
+//! `loci ask`: an answer to a question with citations, or the prompt for a model.
 
 use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
-use super::search::ParsedSearch;
 use super::{open_for_search, search, wait_for_rebuild};
 use crate::args::Ask;
 use crate::output::Printer;
 use crate::{CommandStatus, UsageError};
 
 pub(crate) fn run(args: &Ask, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let parsed = ParsedSearch::from_args(&args.search)?;
-    let database = open_for_search(&args.search)?;
     let request = SearchRequest {
         critic: args.critic,
-        ..parsed.into_request(&database.settings()?)?
+        ..search::parse_request(&args.search)?
     };
+    let database = open_for_search(&args.search)?;
     if args.prompt {
         if args.search.record {
-            let why = "--record keeps answers, and --prompt makes none: leave one of the two out";
+            let why = "--record stores an answer, and --prompt creates none: use only one of them";
             return Err(UsageError(why.into()).into());
         }
         let prompt = match database.prompt(&request) {
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &Ask, out: &Printer) -> anyhow::Result<CommandStatus> {
         wait_for_rebuild(&database)?;
     }
     database.close();
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn print_prompt(prompt: &Prompt, out: &Printer) -> anyhow::Result<()> {

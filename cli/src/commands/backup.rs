@@ -1,4 +1,4 @@
-//! `loci backup` and `loci restore`: a store copied to another folder, and put back.
+//! `loci backup` and `loci restore`: copies a store to another folder, and creates a store from the copy.
 
 use locidb::{Database, Error, Options};
 use serde_json::json;
@@ -20,8 +20,8 @@ pub(crate) fn backup(args: &Backup, out: &Printer) -> anyhow::Result<CommandStat
     database.close();
     let done = match done {
         Err(Error::Interrupted) => {
-            note!("loci: stopped before the end; an earlier backup in the folder stays as it was");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: stopped before the end; an earlier backup in the folder is unchanged");
+            return Ok(CommandStatus::ProblemsFound);
         }
         done => as_usage_error(done)?,
     };
@@ -29,7 +29,7 @@ pub(crate) fn backup(args: &Backup, out: &Printer) -> anyhow::Result<CommandStat
         out.json_line(&json!({ "backup": done }))?;
     } else {
         out.line(&format!(
-            "{}: generation {}, {} rows; segments: {} files with {} bytes copied, {} were there",
+            "{}: generation {}, {} rows; segments: {} files with {} bytes copied, {} unchanged",
             args.to.display(),
             done.generation,
             done.rows,
@@ -42,7 +42,7 @@ pub(crate) fn backup(args: &Backup, out: &Printer) -> anyhow::Result<CommandStat
             out.line(&format!("earlier generations: {}", earlier.join(", ")))?;
         }
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 pub(crate) fn restore(args: &Restore, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -70,10 +70,10 @@ pub(crate) fn restore(args: &Restore, out: &Printer) -> anyhow::Result<CommandSt
             stats.chunks
         ))?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// A folder that cannot be used is a wrong call.
+/// A folder that cannot be used is a usage error.
 fn as_usage_error<T>(result: Result<T, Error>) -> anyhow::Result<T> {
     match result {
         Err(Error::Store(locidb::storage::StoreError::Invalid(why))) => Err(UsageError(why).into()),

@@ -1,4 +1,4 @@
-//! `loci check`: everything in a store looked at for damage.
+//! `loci check`: checks all data of a store for damage.
 
 use locidb::{Error, Finding};
 
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &Check, out: &Printer) -> anyhow::Result<CommandStatus> 
         }
     }
     if let Err(Error::Interrupted) = checked {
-        note!("loci: stopped before the end; what was found until then is listed");
-        return Ok(CommandStatus::Wrong);
+        note!("loci: stopped before the end; the findings so far are listed");
+        return Ok(CommandStatus::ProblemsFound);
     }
     checked?;
     if args.repair && !findings.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Check, out: &Printer) -> anyhow::Result<CommandStatus> 
         let at_open = at_open.filter(|of| of.segment.is_some()).count();
         let at_open = at_open + database.lost().len();
         note!(
-            "loci: {} damaged parts built again; check again to see what is left",
+            "loci: {} damaged parts rebuilt; check again to see what is left",
             rebuilt + at_open
         );
     }
@@ -41,9 +41,9 @@ pub(crate) fn run(args: &Check, out: &Printer) -> anyhow::Result<CommandStatus> 
         out.line("nothing is wrong")?;
     }
     Ok(if findings.is_empty() {
-        CommandStatus::Well
+        CommandStatus::Success
     } else {
-        CommandStatus::Wrong
+        CommandStatus::ProblemsFound
     })
 }
 

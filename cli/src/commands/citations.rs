@@ -1,4 +1,4 @@
-//! `loci citations`: who cites whom.
+//! `loci citations`: citations between documents and works.
 
 use locidb::{Work, WorkCitation};
 
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Citations, out: &Printer) -> anyhow::Result<CommandStat
     }
 }
 
-/// Cited works, those of most references first.
+/// Cited works, the most referenced first.
 fn works(reader: &Reader<'_>, args: &Citations, out: &Printer) -> anyhow::Result<CommandStatus> {
     let works = reader.works(WorkFilter {
         author: args.author.as_deref(),
@@ -31,14 +31,14 @@ fn works(reader: &Reader<'_>, args: &Citations, out: &Printer) -> anyhow::Result
         for work in &works {
             out.json_line(work)?;
         }
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let rows: Vec<_> = works
         .iter()
         .map(|work| row(work, work.references))
         .collect();
     out.table(&["references", "year", "work", "document"], &rows)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn row(work: &Work, count: u64) -> Vec<String> {
@@ -51,15 +51,15 @@ fn row(work: &Work, count: u64) -> Vec<String> {
     ]
 }
 
-/// What a document cites, who cites it or the work, and what is near it.
+/// The works that a document cites, the citations of it, and related works and documents.
 fn network(reader: &Reader<'_>, of: &str, out: &Printer) -> anyhow::Result<CommandStatus> {
     let Some(network) = reader.network(of)? else {
         note!("loci: no document and no cited work {of:?}");
-        return Ok(CommandStatus::Wrong);
+        return Ok(CommandStatus::ProblemsFound);
     };
     if out.json {
         out.json_line(&network)?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let quote = |cited: &WorkCitation| {
         let title = cited.work.title.as_deref().unwrap_or(&cited.work.text);
@@ -91,5 +91,5 @@ fn network(reader: &Reader<'_>, of: &str, out: &Printer) -> anyhow::Result<Comma
             .collect();
         out.table(&["works", "document"], &rows)?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

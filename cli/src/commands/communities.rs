@@ -1,4 +1,4 @@
-//! `loci communities`: what groups of concepts are about.
+//! `loci communities`: communities of concepts with their digests.
 
 use locidb::CommunityDigest;
 
@@ -16,16 +16,16 @@ pub(crate) fn run(args: &Communities, out: &Printer) -> anyhow::Result<CommandSt
     let communities = match result {
         CommunityResult::Communities(communities) => communities,
         CommunityResult::NotAnalysed => {
-            note!("loci: nothing was analysed: run `loci analyze` first");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: there is no analysis: run `loci analyze` first");
+            return Ok(CommandStatus::ProblemsFound);
         }
         CommunityResult::UnknownConcept(name) => {
             note!("loci: no concept {name:?}");
-            return Ok(CommandStatus::Wrong);
+            return Ok(CommandStatus::ProblemsFound);
         }
         CommunityResult::DigestsMissing => {
-            note!("loci: the digests are not written: run `loci analyze`");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: the digests are missing: run `loci analyze`");
+            return Ok(CommandStatus::ProblemsFound);
         }
     };
     for community in &communities {
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Communities, out: &Printer) -> anyhow::Result<CommandSt
             print(&community.digest, out)?
         }
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn print(digest: &CommunityDigest, out: &Printer) -> anyhow::Result<()> {

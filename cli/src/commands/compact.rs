@@ -1,4 +1,4 @@
-//! `loci compact`: segments merged, what is dead purged, disk given back.
+//! `loci compact`: merges segments, removes deleted chunks, frees disk space.
 
 use std::path::Path;
 
@@ -19,12 +19,12 @@ pub(crate) fn run(args: &Compact, out: &Printer) -> anyhow::Result<CommandStatus
     database.close();
     let compacted = match compacted {
         Err(Error::Interrupted) => {
-            note!("loci: stopped before the end; what was merged until then stays");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: stopped before the end; completed merges are kept");
+            return Ok(CommandStatus::ProblemsFound);
         }
         compacted => compacted?,
     };
-    // While it is open, the database's file is longer than its pages need: it grows in steps.
+    // While it is open, the database file is longer than its pages: it grows in steps.
     let compacted = CompactionReport {
         bytes_before: bytes_before?,
         bytes_after: file_bytes(&args.db)?,
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Compact, out: &Printer) -> anyhow::Result<CommandStatus
     } else {
         out.line(&format_compaction(&compacted))?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 /// Bytes of the files of a store that is closed.

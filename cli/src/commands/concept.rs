@@ -1,6 +1,6 @@
-//! `loci concept`: what the store knows of a concept; merges and splits by hand.
+//! `loci concept`: a concept with its relations and mentions; manual merges and splits.
 
-use locidb::storage::{DocumentKey, EditId};
+use locidb::storage::{ConceptEditId, DocumentKey};
 use locidb::{ConceptEdit, Database};
 use serde_json::json;
 
@@ -38,17 +38,17 @@ pub(crate) fn run(args: &Concept, out: &Printer) -> anyhow::Result<CommandStatus
     let view = database.snapshot();
     let Some(concept) = Reader::unrestricted(&view).concept(name)? else {
         note!("loci: no concept {name:?}");
-        return Ok(CommandStatus::Wrong);
+        return Ok(CommandStatus::ProblemsFound);
     };
     if out.json {
         out.json_line(&concept)?
     } else {
         print(&concept, out)?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// The shortest way between two concepts.
+/// The shortest path between two concepts.
 fn path(
     database: &Database,
     from: &str,
@@ -61,24 +61,24 @@ fn path(
         PathResult::Found(path) => path,
         PathResult::UnknownConcept(name) => {
             note!("loci: no concept {name:?}");
-            return Ok(CommandStatus::Wrong);
+            return Ok(CommandStatus::ProblemsFound);
         }
         PathResult::NotConnected => {
-            note!("loci: no relations lead from {from:?} to {to:?}");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: no path of relations from {from:?} to {to:?}");
+            return Ok(CommandStatus::ProblemsFound);
         }
         PathResult::LimitReached(visited) => {
-            note!("loci: no way from {from:?} to {to:?} among {visited} concepts");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: no path from {from:?} to {to:?} among the {visited} concepts visited");
+            return Ok(CommandStatus::ProblemsFound);
         }
     };
     if out.json {
         out.json_line(&path)?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     out.line(&path.path.join(" - "))?;
     relations(&path.relations, out)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn relations(relations: &[ShownRelation], out: &Printer) -> anyhow::Result<()> {
@@ -87,26 +87,26 @@ fn relations(relations: &[ShownRelation], out: &Printer) -> anyhow::Result<()> {
     out.table(&["source", "relation", "target"], &rows)
 }
 
-fn print_edit(edit: EditId, out: &Printer) -> anyhow::Result<CommandStatus> {
+fn print_edit(edit: ConceptEditId, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&json!({ "edit": edit.0 }))?
     } else {
-        out.line(&format!("done: --undo {} takes it back", edit.0))?
+        out.line(&format!("done; to undo it: --undo {}", edit.0))?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn undo(database: &Database, id: u64, out: &Printer) -> anyhow::Result<CommandStatus> {
-    if !database.write(move |tx| tx.undo_concept_edit(EditId(id)))? {
-        note!("loci: no merge or split {id}, or it was undone: --edits lists them");
-        return Ok(CommandStatus::Wrong);
+    if !database.write(move |tx| tx.undo_concept_edit(ConceptEditId(id)))? {
+        note!("loci: no merge or split {id} in effect: --edits lists them");
+        return Ok(CommandStatus::ProblemsFound);
     }
     if out.json {
         out.json_line(&json!({ "undone": id }))?
     } else {
         out.line("undone")?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn edits(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -115,7 +115,7 @@ fn edits(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
         for edit in &edits {
             out.json_line(edit)?;
         }
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let row = |edit: &ConceptEdit| {
         let documents = if edit.documents.is_empty() {
@@ -132,7 +132,7 @@ fn edits(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
     };
     let rows: Vec<_> = edits.iter().map(row).collect();
     out.table(&["number", "from", "into", "documents"], &rows)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn print(concept: &ShownConcept, out: &Printer) -> anyhow::Result<()> {

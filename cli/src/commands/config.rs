@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::{CommandStatus, UsageError};
 
 pub(crate) fn run(args: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
-    // Looking must not make a store of a mistyped path; setting may come before the first ingest.
+    // Reading must not create a store at a mistyped path; settings can be changed before the first ingest.
     let database = match &args.action {
         Some(ConfigAction::Set { .. }) => open_or_create(&args.db)?,
         None | Some(ConfigAction::Get { .. }) => open(&args.db)?,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Config, out: &Printer) -> anyhow::Result<CommandStatus>
             }
         }
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
@@ -66,18 +66,18 @@ fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
                 return Err(UsageError(why).into());
             }
             note!(
-                "loci: embedding all text with the model; searches use what there is until that is done"
+                "loci: embedding all text with the model; until that is done, searches use the existing vectors"
             );
             database.use_model(&changed.model, &Bar::new())
         }
-        // Fitted before the other space is given up, so that there are vectors all the while.
+        // Fitted before the other space is removed, so that vectors are always available.
         "embedder" | "model" if is_builtin && database.stats().space.is_some() => {
             database.refit(&Bar::new())
         }
         _ => Ok(()),
     };
     match switched {
-        Err(Error::Interrupted) => bail!("stopped; run the same command again to go on"),
+        Err(Error::Interrupted) => bail!("stopped; run the same command again to continue"),
         other => other?,
     }
     match key {

@@ -35,13 +35,13 @@ pub(crate) fn load(args: &Load, out: &Printer) -> anyhow::Result<CommandStatus> 
             folder.name, loaded.documents, loaded.chunks, loaded.load_s
         ))?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 pub(crate) fn bench(args: &Bench, out: &Printer) -> anyhow::Result<CommandStatus> {
     let (threads, limit) = (args.threads.into(), args.limit.map(|limit| limit as usize));
     let mut result = Ok(());
-    let tell = |line: &Value| {
+    let print = |line: &Value| {
         if result.is_ok() {
             result = out.json_line(line);
         }
@@ -49,14 +49,14 @@ pub(crate) fn bench(args: &Bench, out: &Printer) -> anyhow::Result<CommandStatus
     if let (TaskArg::Search, Some(store), Some(questions)) = (args.task, &args.db, &args.questions)
     {
         let bench = search_bench(args);
-        search::run_store(store, questions, &bench, tell)?;
+        search::run_store(store, questions, &bench, print)?;
         result?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let data = args.data.as_ref();
-    let data = data.ok_or_else(|| UsageError("--db: only --task search asks a store".into()))?;
+    let data = data.ok_or_else(|| UsageError("--db: only --task search uses a store".into()))?;
     match args.task {
-        TaskArg::Search => search::run(data, &search_bench(args), tell)?,
+        TaskArg::Search => search::run(data, &search_bench(args), print)?,
         TaskArg::Vector => {
             let bench = VectorBench {
                 codes: args.variant,
@@ -64,13 +64,13 @@ pub(crate) fn bench(args: &Bench, out: &Printer) -> anyhow::Result<CommandStatus
                 limit,
                 filter_shares: args.filter_share.clone(),
             };
-            vector::run(data, &bench, tell)?;
+            vector::run(data, &bench, print)?;
         }
-        TaskArg::Text => text::run(data, &TextBench { threads, limit }, tell)?,
-        TaskArg::Graph => graph::walks(data, threads, tell)?,
-        TaskArg::Algorithms => graph::algorithms(data, tell)?,
-        TaskArg::Hybrid => hybrid::run(data, &HybridBench { threads, limit }, tell)?,
-        TaskArg::Load => store::load(data, &HybridBench { threads, limit }, tell)?,
+        TaskArg::Text => text::run(data, &TextBench { threads, limit }, print)?,
+        TaskArg::Graph => graph::walks(data, threads, print)?,
+        TaskArg::Algorithms => graph::algorithms(data, print)?,
+        TaskArg::Hybrid => hybrid::run(data, &HybridBench { threads, limit }, print)?,
+        TaskArg::Load => store::load(data, &HybridBench { threads, limit }, print)?,
         TaskArg::Open => {
             let program = std::env::current_exe()?;
             let process = |store: &Path, question: &Path| {
@@ -78,11 +78,11 @@ pub(crate) fn bench(args: &Bench, out: &Printer) -> anyhow::Result<CommandStatus
                 process.arg("__first").arg(store).arg(question);
                 process
             };
-            store::open(data, &HybridBench { threads, limit }, process, tell)?;
+            store::open(data, &HybridBench { threads, limit }, process, print)?;
         }
     }
     result?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn search_bench(args: &Bench) -> SearchBench {
@@ -94,10 +94,10 @@ fn search_bench(args: &Bench) -> SearchBench {
     }
 }
 
-/// What a process of `bench --task open` does.
+/// The work of a process of `bench --task open`.
 pub(crate) fn first(args: &First, out: &Printer) -> anyhow::Result<CommandStatus> {
     out.json_line(&store::first(&args.store, &args.question)?)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 pub(super) fn embedder(arg: Option<EmbedderArg>, folder: &Folder) -> Embedder {

@@ -1,4 +1,4 @@
-//! `loci delete`: documents out of the store.
+//! `loci delete`: deletes documents.
 
 use std::io;
 
@@ -19,25 +19,25 @@ pub(crate) fn run(args: &Delete, out: &Printer) -> anyhow::Result<CommandStatus>
     let keys = keys(args)?;
     let database = open(&args.db)?;
     let bar = Bar::new();
-    let mut done = CommandStatus::Well;
+    let mut done = CommandStatus::Success;
     let mut deleted = 0;
     for batch in keys.chunks(BATCH_LEN) {
         if bar
             .report("deleting", deleted, keys.len() as u64)
             .is_break()
         {
-            return Ok(CommandStatus::Wrong);
+            return Ok(CommandStatus::ProblemsFound);
         }
-        for (key, there) in batch.iter().zip(delete(&database, batch)?) {
-            if !there {
-                done = CommandStatus::Wrong;
+        for (key, existed) in batch.iter().zip(delete(&database, batch)?) {
+            if !existed {
+                done = CommandStatus::ProblemsFound;
             }
-            bar.suspend(|| say(key, there, out))?;
+            bar.suspend(|| print_deleted(key, existed, out))?;
         }
         deleted += batch.len() as u64;
     }
     match database.finish(&bar) {
-        Err(Error::Interrupted) => done = CommandStatus::Wrong,
+        Err(Error::Interrupted) => done = CommandStatus::ProblemsFound,
         finished => finished?,
     }
     drop(bar);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Delete, out: &Printer) -> anyhow::Result<CommandStatus>
     Ok(done)
 }
 
-/// The documents that are meant. With a collection or a user a key is taken as it is written.
+/// The keys of the documents. With a collection or a user, a key is used literally.
 fn keys(args: &Delete) -> anyhow::Result<Vec<DocumentKey>> {
     let named = args.collection.is_some() || args.user.is_some();
     let user = args.user.as_deref().unwrap_or_default();
@@ -61,15 +61,15 @@ fn keys(args: &Delete) -> anyhow::Result<Vec<DocumentKey>> {
     args.keys.iter().map(key).collect()
 }
 
-/// Deletes documents in one transaction; whether each was there.
+/// Deletes documents in one transaction; returns whether each existed.
 fn delete(database: &Database, keys: &[DocumentKey]) -> Result<Vec<bool>, Error> {
     let keys = keys.to_vec();
     database.write(move |tx| keys.iter().map(|key| tx.delete_document(key)).collect())
 }
 
-/// Documents are deleted with or without a reader of the lines about them.
-fn say(key: &DocumentKey, there: bool, out: &Printer) -> io::Result<()> {
-    let status = if there { "deleted" } else { "missing" };
+/// Prints a line. A closed pipe is ignored: documents are deleted in any case.
+fn print_deleted(key: &DocumentKey, existed: bool, out: &Printer) -> io::Result<()> {
+    let status = if existed { "deleted" } else { "missing" };
     let line = if out.json {
         json!({ "document": key.to_string(), "status": status }).to_string()
     } else {

@@ -1,4 +1,4 @@
-//! `loci demo`: the main job on documents inside this binary.
+//! `loci demo`: ingestion and search of documents inside this binary.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ macro_rules! samples {
     ($($name:literal),*) => { &[$(($name, include_bytes!(concat!("../../samples/", $name)))),*] };
 }
 
-/// Names and bytes of the documents.
+/// Names and bytes of the sample documents.
 const SAMPLES: &[(&str, &[u8])] = samples![
     "memory-palaces.md",
     "inverted-index.html",
@@ -25,7 +25,7 @@ const SAMPLES: &[(&str, &[u8])] = samples![
     "nearest.py"
 ];
 
-/// Our own documentation is part of the demonstration.
+/// Documentation of LociDB, also ingested.
 const DOCS: &[(&str, &[u8])] = &[
     (
         "architecture.md",
@@ -37,10 +37,10 @@ const DOCS: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// A question a line: question, file, place, separated by tabs.
+/// One question per line: question, file, expected passage, separated by tabs.
 const QUESTIONS: &str = include_str!("../../samples/questions.tsv");
 
-/// Hits that are shown of a question.
+/// Hits shown per question.
 const SHOWN: usize = 3;
 
 pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
         bar: Bar::new(),
     };
     let runner = parse::runner()?;
-    // A collection of their own, so that no document of the store is replaced.
+    // A separate collection, so that no document of the store is replaced.
     let options = IngestOptions {
         collection: "demo".into(),
         is_upload: true,
@@ -68,7 +68,6 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
     };
     let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;
     drop(reporter);
-    let settings = database.settings()?;
     for line in QUESTIONS.lines().filter(|line| !line.trim().is_empty()) {
         let question = line.split('\t').next().unwrap_or_default();
         let request = SearchRequest {
@@ -76,7 +75,7 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
             highlights: !out.json,
             ..SearchRequest::new(question)
         };
-        let answer = database.search(&settings.over(request))?;
+        let answer = database.search(&request)?;
         if out.json {
             out.json_line(&answer)?;
         } else {
@@ -92,13 +91,13 @@ pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
         ))?;
     }
     Ok(if summary.failed > 0 {
-        CommandStatus::Wrong
+        CommandStatus::ProblemsFound
     } else {
-        CommandStatus::Well
+        CommandStatus::Success
     })
 }
 
-/// Prints a line for each document, where a person reads.
+/// Prints a line for each document, unless the output is JSON.
 struct ProgressPrinter {
     out: Printer,
     bar: Bar,
@@ -119,7 +118,7 @@ impl Reporter for ProgressPrinter {
             Some(error) => format!("{}: {error}", outcome.document),
             None => format!("{}: {} chunks", outcome.document, outcome.chunks),
         };
-        // A reader that is gone is noticed when answers are printed.
+        // A closed pipe is noticed when answers are printed.
         let _ = self.bar.suspend(|| self.out.line(&line));
     }
 }

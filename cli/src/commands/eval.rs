@@ -1,4 +1,4 @@
-//! `loci eval`: the questions of a prepared data folder, asked and judged.
+//! `loci eval`: asks the questions of a prepared data folder and evaluates the answers.
 //!
 //! Start reading at [`run`].
 
@@ -20,7 +20,7 @@ use crate::{CommandStatus, UsageError};
 
 type Options = Vec<(String, String)>;
 
-/// What is told, kept for the tables that a person reads.
+/// The results, collected for tables.
 #[derive(Default)]
 struct EvalReport {
     evaluations: Vec<Vec<String>>,
@@ -49,14 +49,15 @@ pub(crate) fn run(args: &Eval, out: &Printer) -> anyhow::Result<CommandStatus> {
     }
     let is_judged = |of: &Judgements| of.values().any(|&gain| gain > 0.0);
     if !folder.judgements.iter().any(is_judged) {
-        let why = "no question of it has a relevant chunk: qrels.tsv is missing, or names none of its chunks";
+        let why =
+            "no question has a relevant chunk: qrels.tsv is missing, or names none of the chunks";
         return Err(UsageError(format!("{}: {why}", folder.name)).into());
     }
-    // A corpus may be too small for the store's own vectors.
+    // A corpus can be too small for the built-in embedder.
     let has_vectors = database.snapshot().snapshot().active_space().is_some();
     let lacks = |strategy: &Strategy| *strategy == Strategy::Vector && !has_vectors;
     if args.strategy.is_empty() && strategies.iter().any(lacks) {
-        note!("loci: the store has no vectors, so the vector arm is not asked alone");
+        note!("loci: the store has no vectors, so the strategy vector is left out");
     }
     let selected = strategies
         .into_iter()
@@ -97,10 +98,10 @@ pub(crate) fn run(args: &Eval, out: &Printer) -> anyhow::Result<CommandStatus> {
         report.print(out)?;
     }
     database.close();
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// `set` with `against` over it: an option that both name has the latter's value.
+/// `set` overridden by `against`.
 fn with_overrides(set: &Options, against: &Options) -> Options {
     let unchanged = set
         .iter()
@@ -116,8 +117,7 @@ fn ask_side(
     set: &Options,
     has_given_vectors: bool,
 ) -> anyhow::Result<StrategyRun> {
-    let settings = database.settings()?;
-    let template = options::apply_over(&settings, template, set).map_err(locidb::Error::from)?;
+    let template = options::apply(template, set).map_err(locidb::Error::from)?;
     Ok(eval::ask(database, folder, &template, has_given_vectors)?)
 }
 
@@ -205,7 +205,7 @@ fn print_lost(lost: &LostInTheMiddle, out: &Printer) -> anyhow::Result<()> {
     }
     out.table(&[&lost.strategy, "relevant", "recall@5"], &rows)?;
     if lost.single_chunk_documents {
-        out.line("Each relevant chunk is all of its document: it has no place in it.")?;
+        out.line("Each relevant chunk is its whole document, so its position is not meaningful.")?;
     }
     Ok(())
 }
@@ -223,7 +223,7 @@ fn print_timing(timing: &Timing, out: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The strategies asked for, else those that the data allow.
+/// The strategies in the arguments; without any, those that the data allow.
 fn strategies(
     args: &Eval,
     embedder: Embedder,

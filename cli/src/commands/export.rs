@@ -1,4 +1,4 @@
-//! `loci export` and `loci import`: a store as lines of JSON, and a store made of them.
+//! `loci export` and `loci import`: a store as lines of JSON, and a new store from them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
@@ -16,17 +16,17 @@ use crate::output::{Printer, note};
 use crate::progress::Bar;
 use crate::{CommandStatus, UsageError};
 
-/// What stands for standard input and output.
+/// The name for standard input and output.
 const STANDARD: &str = "-";
 
 pub(crate) fn export(args: &Export, out: &Printer) -> anyhow::Result<CommandStatus> {
     let to = &args.to;
     if to.as_os_str() != STANDARD && to.try_exists()? {
-        let why = format!("{} is there already: give another name", to.display());
+        let why = format!("{} exists already: give another name", to.display());
         return Err(UsageError(why).into());
     }
     if to.as_os_str() == STANDARD && io::stdout().is_terminal() {
-        let why = "an export is for a file or a pipe, not for a terminal: what is stored could control it";
+        let why = "write an export to a file or a pipe: stored text could control the terminal";
         return Err(UsageError(why.into()).into());
     }
     let database = open(&args.db)?;
@@ -40,23 +40,23 @@ pub(crate) fn export(args: &Export, out: &Printer) -> anyhow::Result<CommandStat
     database.close();
     let rows = match done {
         Err(Error::Interrupted) => {
-            note!("loci: stopped before the end; nothing is kept of it");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: stopped before the end; the unfinished file was deleted");
+            return Ok(CommandStatus::ProblemsFound);
         }
         done => done?,
     };
     if to.as_os_str() == STANDARD {
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     if out.json {
         out.json_line(&json!({ "exported": { "rows": rows } }))?
     } else {
         out.line(&format!("{}: {rows} rows", to.display()))?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// Writes to a file that has its name once it is whole and verified.
+/// Writes to a file that gets its name once it is complete and verified.
 fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
     let file = PartialFile::create(to)?;
     let failed = || format!("writing {}", to.display());
@@ -95,8 +95,8 @@ pub(crate) fn import(args: &Import, out: &Printer) -> anyhow::Result<CommandStat
             return Err(UsageError(error.to_string()).into());
         }
         Err(Error::Interrupted) => {
-            note!("loci: stopped before the end; the folder holds no store");
-            return Ok(CommandStatus::Wrong);
+            note!("loci: stopped before the end; the folder contains no store");
+            return Ok(CommandStatus::ProblemsFound);
         }
         result => result?,
     };
@@ -113,5 +113,5 @@ pub(crate) fn import(args: &Import, out: &Printer) -> anyhow::Result<CommandStat
             stats.chunks
         ))?;
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `loci feedback`: what somebody made of a hit of a recorded answer.
+//! `loci feedback`: judges a hit of a recorded answer.
 
 use locidb::storage::ResponseId;
 use locidb::storage::records::Feedback;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &GiveFeedback, out: &Printer) -> anyhow::Result<CommandS
     match result {
         Err(error @ Error::NotFound(_)) => {
             note!("loci: {error}");
-            return Ok(CommandStatus::Wrong);
+            return Ok(CommandStatus::ProblemsFound);
         }
         result => result?,
     }
@@ -41,5 +41,5 @@ pub(crate) fn run(args: &GiveFeedback, out: &Printer) -> anyhow::Result<CommandS
             feedback.name()
         ))?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

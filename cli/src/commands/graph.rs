@@ -1,4 +1,4 @@
-//! `loci graph`: the concept graph out to files of other programs, and in from theirs.
+//! `loci graph`: exports the concept graph to files of other programs, and imports theirs.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ pub(crate) fn export(args: &GraphExport, out: &Printer) -> anyhow::Result<Comman
         Some("cypher" | "cql") => GraphFormat::Cypher,
         _ => GraphFormat::Graphml,
     };
-    // A file that is there is replaced only when all of the new one is written.
+    // An existing file is replaced only when the new one is complete.
     let failed = || format!("writing {}", args.out.display());
     if args.out.exists() && !args.out.is_file() {
-        let why = format!("{} is no file", args.out.display());
+        let why = format!("{} is not a file", args.out.display());
         return Err(UsageError(why).into());
     }
     let unfinished = PartialFile::create(&args.out)?;
@@ -45,7 +45,7 @@ pub(crate) fn export(args: &GraphExport, out: &Printer) -> anyhow::Result<Comman
     } else {
         out.line(&format!("{concepts} concepts and {relations} relations"))?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -65,7 +65,7 @@ pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<Comman
     let documents = graph.documents(&named)?;
     if documents.is_empty() {
         note!("loci: {}", ImportError::Empty);
-        return Ok(CommandStatus::Wrong);
+        return Ok(CommandStatus::ProblemsFound);
     }
     let database = Database::open(&args.db)?;
     let bar = Bar::new();
@@ -75,7 +75,7 @@ pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<Comman
     match imported {
         Err(error @ ImportError::KeyConflict(_)) => {
             note!("loci: {error}");
-            return Ok(CommandStatus::Wrong);
+            return Ok(CommandStatus::ProblemsFound);
         }
         imported => imported?,
     }
@@ -84,5 +84,5 @@ pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<Comman
     } else {
         out.line(&format!("{nodes} nodes and {relationships} relationships"))?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

@@ -56,9 +56,9 @@ pub(crate) fn run(args: &Ingest, out: &Printer) -> anyhow::Result<CommandStatus>
         return Err(error.into());
     }
     Ok(if summary.failed > 0 || summary.interrupted {
-        CommandStatus::Wrong
+        CommandStatus::ProblemsFound
     } else {
-        CommandStatus::Well
+        CommandStatus::Success
     })
 }
 
@@ -79,7 +79,7 @@ fn watching(args: &Ingest) -> anyhow::Result<Option<WatchOptions>> {
 
 fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     let kind = match &args.kind[..] {
-        // Which language is told by the file.
+        // The file determines the language.
         "auto" | "code" => None,
         name => Some(Kind::from_name(name).ok_or_else(|| {
             UsageError(format!(
@@ -118,7 +118,7 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     })
 }
 
-/// Prints a line for each file that is done.
+/// Prints a line for each processed file.
 struct Print {
     out: Printer,
     bar: Bar,
@@ -146,7 +146,7 @@ impl Reporter for Print {
             .bar
             .suspend(|| line.and_then(|line| self.out.write(&line)));
         match printed {
-            // What is asked for is to store the files, with or without a reader.
+            // Files are stored even if nobody reads the output.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => *self.broken.lock() = Some(error.into()),
             Ok(()) => {}

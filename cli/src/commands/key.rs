@@ -1,6 +1,6 @@
-//! `loci key`: keys of a store that a server hosts.
+//! `loci key`: keys of a store that a server serves.
 //!
-//! They are kept in a file beside the store's rows, so that they can be changed while a server uses the store.
+//! They are stored in a file beside the store's rows, so that they can be changed while a server uses the store.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ pub(crate) fn run(key: &Key, out: &Printer) -> anyhow::Result<CommandStatus> {
     }
 }
 
-/// The keys of the store in a folder, which must hold one.
+/// The keys of the store in a folder, which must exist.
 fn file_of(folder: &Path) -> Result<KeyFile, UsageError> {
     if folder.join("loci.redb").is_file() {
         Ok(KeyFile::in_folder(folder))
@@ -53,8 +53,8 @@ fn add(args: &KeyAdd, out: &Printer) -> anyhow::Result<CommandStatus> {
     } else {
         out.line(&key.to_string())?
     }
-    note!("loci: keep it well: it is not told again");
-    Ok(CommandStatus::Well)
+    note!("loci: store it safely: it is not printed again");
+    Ok(CommandStatus::Success)
 }
 
 fn list(folder: &Path, out: &Printer) -> anyhow::Result<CommandStatus> {
@@ -63,7 +63,7 @@ fn list(folder: &Path, out: &Printer) -> anyhow::Result<CommandStatus> {
         for record in keys.records() {
             out.json_line(&record.to_json())?;
         }
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let rows: Vec<Vec<String>> = keys
         .records()
@@ -78,18 +78,18 @@ fn list(folder: &Path, out: &Printer) -> anyhow::Result<CommandStatus> {
         })
         .collect();
     out.table(&["id", "role", "user", "note"], &rows)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn revoke(folder: &Path, id: &str, out: &Printer) -> anyhow::Result<CommandStatus> {
     if !file_of(folder)?.change(|keys| Ok(keys.revoke(id)))? {
-        note!("loci: there is no key {id:?}; `loci key list` tells which there are");
-        return Ok(CommandStatus::Wrong);
+        note!("loci: there is no key {id:?}; `loci key list` lists them");
+        return Ok(CommandStatus::ProblemsFound);
     }
     if out.json {
         out.json_line(&json!({ "revoked": id }))?
     } else {
         out.line("revoked")?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

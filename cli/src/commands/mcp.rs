@@ -1,4 +1,4 @@
-//! `loci mcp`: a store for an assistant that starts this process.
+//! `loci mcp`: serves a store to an assistant that starts this process.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Mcp) -> anyhow::Result<CommandStatus> {
         note!("loci: {why}");
     }
     server.serve(interrupted())?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 /// Waits for a signal that ends the process.

@@ -1,4 +1,4 @@
-//! One module a command; each reads its arguments, calls the library, prints.
+//! One module per command; each reads its arguments, calls the library, prints.
 
 mod about;
 mod analyze;
@@ -43,25 +43,25 @@ use crate::output::{Printer, note};
 use crate::progress::{Bar, catch_interrupts};
 use crate::{CommandStatus, UsageError, limits};
 
-/// Carries out a command.
+/// Runs a command.
 pub(crate) fn run(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
     catch_interrupts();
     if needs_pool(&command) {
         limits::start_pool()?;
     }
-    // A server tells each of its callers.
+    // A server reports this to each caller.
     let is_server = matches!(command, Command::Serve(_) | Command::Mcp(_));
-    let done = carry_out(command, out);
+    let done = dispatch(command, out);
     if is_server || locidb::storage::ever_lost_pages() == 0 {
         return done;
     }
     Err(anyhow::anyhow!(
-        "a file of the store was cut, or its disk failed, while it was read: do not rely on what was printed, and run \
-         the command again"
+        "a file of the store was truncated, or its disk failed, while it was read: do not rely on the output, and run the \
+         command again"
     ))
 }
 
-fn carry_out(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
+fn dispatch(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
     match command {
         Command::Demo(args) => demo::run(&args, out),
         Command::Ingest(args) => ingest::run(&args, out),
@@ -95,11 +95,11 @@ fn carry_out(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
         Command::Bench(args) => data::bench(&args, out),
         Command::First(args) => data::first(&args, out),
         Command::About => about::run(out),
-        Command::Parse(_) => Ok(CommandStatus::Well),
+        Command::Parse(_) => Ok(CommandStatus::Success),
     }
 }
 
-/// Whether a command works on all cores, so that it is worth a few threads from its start.
+/// Whether a command uses all cores, so that the thread pool is started first.
 fn needs_pool(command: &Command) -> bool {
     !matches!(
         command,
@@ -114,12 +114,12 @@ fn needs_pool(command: &Command) -> bool {
     )
 }
 
-/// Opens a store, made when missing; says what had to be rebuilt.
+/// Opens a store, created if missing; prints what had to be rebuilt.
 fn open_or_create(folder: &Path) -> anyhow::Result<Database> {
     open_with(folder, &Options::default())
 }
 
-/// Opens a store that must be there.
+/// Opens an existing store.
 fn open(folder: &Path) -> anyhow::Result<Database> {
     open_with(
         folder,
@@ -130,8 +130,8 @@ fn open(folder: &Path) -> anyhow::Result<Database> {
     )
 }
 
-/// Opens a store that must be there, to be asked as `args` say. What is damaged need not be built again first: answers
-/// say what they lack; [`rebuilt`] waits for it.
+/// Opens an existing store for the search in `args`. It does not wait until damaged parts are rebuilt: answers
+/// list what could not be searched; [`wait_for_rebuild`] waits.
 fn open_for_search(args: &Search) -> anyhow::Result<Database> {
     let mut options = Options {
         create: false,
@@ -151,7 +151,7 @@ fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     Ok(database)
 }
 
-/// Opens a store; what was damaged in it is built again meanwhile.
+/// Opens a store; damaged parts are rebuilt in the background.
 fn open_or_read_only(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     let database = match Database::open_with(folder, options) {
         Err(Error::Store(error)) if is_unwritable(&error) => {
@@ -164,19 +164,19 @@ fn open_or_read_only(folder: &Path, options: &Options) -> anyhow::Result<Databas
                 StoreError::Io { .. } => format!("{} cannot be written to", folder.display()),
                 error => error.to_string(),
             };
-            note!("loci: the store is only read: {why}");
+            note!("loci: the store is opened read-only: {why}");
             database
         }
         opened => opened?,
     };
     for damaged in database.damaged() {
         if damaged.segment.is_some() {
-            note!("loci: is built again from rows: {}", damaged.error);
+            note!("loci: rebuilding from rows: {}", damaged.error);
         }
     }
     for lost in database.lost() {
         note!(
-            "loci: the {} is damaged and is to be built anew: {}",
+            "loci: the {} is damaged and will be rebuilt: {}",
             lost.index.name(),
             lost.why
         );
@@ -184,8 +184,8 @@ fn open_or_read_only(folder: &Path, options: &Options) -> anyhow::Result<Databas
     Ok(database)
 }
 
-/// Whether a store that failed to open can be read all the same: the file system does not let it be written to, or it
-/// lost count of its free pages.
+/// Whether a store that failed to open can be read nevertheless: the file system forbids writing, or its list of free
+/// pages is damaged.
 fn is_unwritable(error: &StoreError) -> bool {
     let kinds = [
         io::ErrorKind::PermissionDenied,
@@ -197,13 +197,13 @@ fn is_unwritable(error: &StoreError) -> bool {
     }
 }
 
-/// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
+/// Waits until damaged parts are rebuilt. After an interrupt, the next command continues.
 fn wait_for_rebuild(database: &Database) -> anyhow::Result<()> {
     if !database.lost().is_empty() {
         limits::start_pool()?;
     }
     let bar = Bar::new();
-    // What was fitted on or computed over the whole store is built anew from all of it.
+    // Parts that depend on the whole store are rebuilt from all of it.
     let done = database.rebuild(&bar);
     let done = done.and_then(|()| {
         if database.is_read_only() {
@@ -214,9 +214,9 @@ fn wait_for_rebuild(database: &Database) -> anyhow::Result<()> {
     });
     drop(bar);
     match done {
-        // Whatever a document's rows lack, the others are there to be used.
+        // Documents with missing rows do not prevent the use of the others.
         Err(Error::Store(error)) => {
-            note!("loci: some documents cannot be found: {error}; `loci check` tells more");
+            note!("loci: some documents cannot be found: {error}; `loci check` prints details");
             Ok(())
         }
         done => Ok(done?),

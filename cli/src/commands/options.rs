@@ -1,11 +1,11 @@
-//! Options of requests that are given by name: `--set NAME=VALUE`.
+//! Options of requests by name: `--set NAME=VALUE`.
 
+use locidb::SearchRequest;
 use locidb::query::QueryError;
-use locidb::{SearchRequest, Settings};
 
 use crate::UsageError;
 
-/// `NAME=VALUE` as it is written, checked against the options that there are.
+/// Parses `NAME=VALUE`, and checks names and values.
 pub(super) fn parse(flag: &str, texts: &[String]) -> Result<Vec<(String, String)>, UsageError> {
     let pair = |text: &String| {
         let wrong = |why: String| UsageError(format!("{flag} {text}: {why}"));
@@ -14,7 +14,7 @@ pub(super) fn parse(flag: &str, texts: &[String]) -> Result<Vec<(String, String)
             .ok_or_else(|| wrong("give NAME=VALUE".into()))?;
         let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
         if ["question", "vector"].contains(&&name[..]) {
-            return Err(wrong("that is what is asked, not how".into()));
+            return Err(wrong("that is the question itself, not an option".into()));
         }
         let with = SearchRequest::default().with(&name, &value);
         with.map_err(|error| wrong(error.to_string()))?;
@@ -35,20 +35,6 @@ pub(super) fn apply(
         })
 }
 
-/// `request` with what the store's settings say of searches, and these options over that. A fusion of the call, or a
-/// part of one, takes the place of that of the settings.
-pub(super) fn apply_over(
-    settings: &Settings,
-    request: &SearchRequest,
-    options: &[(String, String)],
-) -> Result<SearchRequest, QueryError> {
-    let mut over = settings.over(request.clone());
-    if options.iter().any(|(name, _)| name.starts_with("fusion")) {
-        over.fusion = request.fusion;
-    }
-    apply(&over, options)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +50,7 @@ mod tests {
             ("k", "NAME=VALUE"),
             ("kk=1", "no such option"),
             ("k=many", "k: "),
-            ("question=x", "what is asked"),
+            ("question=x", "not an option"),
         ] {
             let error = parse("--set", &[wrong.to_owned()]).unwrap_err().to_string();
             assert!(error.contains(says) && error.contains(wrong), "{error}");

@@ -1,4 +1,4 @@
-//! The child process that parses one document, confined and within limits.
+//! The child process that parses one document, confined and with resource limits.
 
 use std::io::{self, stdin, stdout};
 use std::process::{Command, ExitCode, Stdio};
@@ -16,14 +16,14 @@ use serde_json::json;
 use crate::args::Parse;
 use crate::output::{Printer, note};
 
-/// How long a document may take.
+/// The time limit of a document.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How much memory a parser may use.
+/// The memory limit of a parser.
 const MEMORY_MAX: u64 = 4 << 30;
-/// Files that a parser may have open: it has its three pipes, and is to open none.
+/// The limit of open files of a parser: it has three pipes, and opens no file.
 const FILES_MAX: u64 = 8;
 
-/// A runner that parses in children of this program.
+/// A runner that parses in child processes of this program.
 pub(crate) fn runner() -> io::Result<ChildProcess> {
     Ok(ChildProcess {
         program: std::env::current_exe()?,
@@ -35,7 +35,7 @@ pub(crate) fn runner() -> io::Result<ChildProcess> {
     })
 }
 
-/// What parses the files that callers of a server send: a child each, as for `loci ingest`.
+/// The parser of files that callers of a server send: one child process each, as for `loci ingest`.
 pub(crate) fn factory() -> ParserFactory {
     static WARNED: Once = Once::new();
     ParserFactory::new(|| {
@@ -47,36 +47,36 @@ pub(crate) fn factory() -> ParserFactory {
     })
 }
 
-/// What a child says of itself when it is asked rather than given a document.
+/// The response of a child process to `--probe`.
 #[derive(Serialize, Deserialize)]
 struct Probe {
-    /// Why it is not confined; nothing where it is.
+    /// The reason if it is not confined.
     unconfined: Option<String>,
 }
 
-/// Why children that parse are not confined on this system; `None` where they are. A child is asked, once.
+/// The reason if parser processes are not confined on this system. One child process is probed, once.
 pub(crate) fn unconfined_reason() -> Option<&'static str> {
     static WHY: OnceLock<Option<String>> = OnceLock::new();
-    let ask = || {
+    let probe = || {
         let program = std::env::current_exe().ok()?;
         let mut child = Command::new(program);
         let child = child.args(["__parse", "--probe"]).env_clear();
         let answer = child.stdin(Stdio::null()).stderr(Stdio::null()).output();
-        // A child that does not start says so when it is to parse.
+        // A child that does not start reports that when it parses.
         serde_json::from_slice::<Probe>(&answer.ok()?.stdout)
             .ok()?
             .unconfined
     };
-    WHY.get_or_init(ask).as_deref()
+    WHY.get_or_init(probe).as_deref()
 }
 
-/// Limits and confines itself, and parses what comes on standard input.
+/// Limits and confines this process, and parses a document from standard input.
 pub(crate) fn child(args: &Parse) -> ExitCode {
     if let Err(error) = limit() {
-        note!("loci: limiting a process that parses: {error}");
+        note!("loci: setting the limits of a parser process: {error}");
         return ExitCode::from(1);
     }
-    // Where it cannot be, limits and being a process of its own must do; the parent asks for it and says so.
+    // Without confinement, limits and the separate process remain; the parent probes for it and prints a note.
     let unconfined = confine().err().map(|why| why.to_string());
     if let Some(folder) = &args.probe {
         let folder = folder.as_deref();
@@ -99,7 +99,7 @@ pub(crate) fn child(args: &Parse) -> ExitCode {
     }
 }
 
-/// Sets the limits that the system keeps: of memory and processor time as the parent says, of files for all.
+/// Sets the limits of the operating system: memory and processor time from the environment, files for all.
 fn limit() -> std::io::Result<()> {
     let given = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let limits = [
@@ -111,10 +111,10 @@ fn limit() -> std::io::Result<()> {
     ];
     for (resource, limit) in limits {
         let Some(limit) = limit else { continue };
-        // A limit that holds already may be the lower one.
+        // The current limit may be lower.
         let hard = resource.get_hard()?;
         let limit = limit.min(hard);
-        // At the soft limit of time the system says why it ends the process, at the hard one it does not.
+        // At the soft time limit the signal names the reason, at the hard limit it does not.
         let beyond = if resource == Resource::CPU { 1 } else { 0 };
         resource.set(limit, limit.saturating_add(beyond).min(hard))?;
     }

@@ -1,9 +1,9 @@
-//! A file that an export writes: it has its name once it is whole.
+//! A file that an export writes: it gets its name once it is complete.
 //!
-//! Always true: what a killed export leaves is deleted by the next to the same name, and no export deletes what another
-//! is writing.
+//! Invariants: the file of a killed export is deleted by the next export to the same name, and no export deletes a file
+//! that another is writing.
 //!
-//! Start reading at [`Unfinished::create`].
+//! Start reading at [`PartialFile::create`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-/// How the name of an export that is being written ends, behind the characters that the library `tempfile` draws.
+/// The end of the name of an unfinished export, after the random characters of the library `tempfile`.
 const SUFFIX: &str = ".export-tmp";
 const RANDOM_LEN: usize = 6;
 
@@ -23,7 +23,7 @@ pub(crate) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Makes it, and deletes what was left by exports to the same name that were killed.
+    /// Creates the file, and deletes files of killed exports to the same name.
     pub(crate) fn create(to: &Path) -> anyhow::Result<PartialFile> {
         let failed = || format!("writing {}", to.display());
         let name = to.file_name().unwrap_or_default();
@@ -34,9 +34,9 @@ impl PartialFile {
         delete_leftovers(folder, &prefix);
         loop {
             let file = create_temp_file(folder, &prefix).with_context(failed)?;
-            // Held while it is written: who finds it without has found what a stopped export left.
+            // Locked while it is written: a file without a lock is left by a killed export.
             file.as_file().lock().with_context(failed)?;
-            // Another one may have found it in between.
+            // Another export may have deleted it before it was locked.
             if file.path().try_exists().with_context(failed)? {
                 return Ok(PartialFile { file });
             }
@@ -47,7 +47,7 @@ impl PartialFile {
         self.file.as_file()
     }
 
-    /// Gives it its name, durably; fails where there is a file of that name by now.
+    /// Renames it durably; fails if a file of that name exists by now.
     pub(crate) fn publish_new(self, to: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file
@@ -56,7 +56,7 @@ impl PartialFile {
         sync_folder(to)
     }
 
-    /// Likewise, in the place of a file that is there.
+    /// Renames it durably, replacing an existing file.
     pub(crate) fn publish_over(self, to: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(to).map_err(|error| error.error)?;
@@ -86,7 +86,7 @@ fn parent_folder(to: &Path) -> &Path {
     }
 }
 
-/// Deletes what exports to the same name left that were killed; as far as it can be.
+/// Deletes files of killed exports to the same name, as far as possible.
 fn delete_leftovers(folder: &Path, prefix: &OsStr) {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let prefix = prefix.as_encoded_bytes();
@@ -100,7 +100,7 @@ fn delete_leftovers(folder: &Path, prefix: &OsStr) {
         if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // Locked until it is deleted, so that whoever made it just now waits, and makes another.
+        // Locked until it is deleted, so that an export that just created it waits and creates another.
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {

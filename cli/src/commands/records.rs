@@ -1,4 +1,4 @@
-//! `loci records`: recorded answers listed, asked again, or forgotten.
+//! `loci records`: lists, replays or deletes recorded answers.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use crate::args::Records;
 use crate::output::{Printer, note, shorten};
 use crate::progress::Bar;
 
-/// Answers that are listed when nobody says how many.
+/// Answers listed by default.
 const LISTED: usize = 20;
 const DAY: u64 = 24 * 60 * 60;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &Records, out: &Printer) -> anyhow::Result<CommandStatus
     let database = open(&args.db)?;
     if let Some(days) = args.forget_before {
         let age = Duration::from_secs(days.saturating_mul(DAY));
-        // One millisecond on, so that 0 days means all of them.
+        // One millisecond later, so that 0 days means all of them.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64 + 1;
         let before_ms = now.saturating_sub(age.as_millis() as u64);
         let forgotten = database.forget_records(before_ms)?;
@@ -30,9 +30,9 @@ pub(crate) fn run(args: &Records, out: &Printer) -> anyhow::Result<CommandStatus
         if out.json {
             out.json_line(&json!({ "forgotten": forgotten }))?
         } else {
-            out.line(&format!("{forgotten} forgotten"))?
+            out.line(&format!("{forgotten} deleted"))?
         }
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let view = database.snapshot();
     let records = match args.response {
@@ -43,21 +43,21 @@ pub(crate) fn run(args: &Records, out: &Printer) -> anyhow::Result<CommandStatus
         }
     };
     if let Some(response) = args.response.filter(|_| records.is_empty()) {
-        note!("loci: there is no recorded answer {response}; `loci search --record` makes one");
-        return Ok(CommandStatus::Wrong);
+        note!("loci: there is no recorded answer {response}; `loci search --record` records one");
+        return Ok(CommandStatus::ProblemsFound);
     }
     if !args.replay {
         list(&records, args.response.is_some(), out)?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let bar = Bar::new();
     let replay = database.replay(&records, |request| options::apply(request, &set), &bar);
     drop(bar);
     match replay {
-        Err(Error::Interrupted) => return Ok(CommandStatus::Wrong),
+        Err(Error::Interrupted) => return Ok(CommandStatus::ProblemsFound),
         replay => print_replay(&replay?, out)?,
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn list(records: &[Retrieval], whole: bool, out: &Printer) -> anyhow::Result<()> {
@@ -99,7 +99,7 @@ fn list(records: &[Retrieval], whole: bool, out: &Printer) -> anyhow::Result<()>
     out.table(&header, &rows)
 }
 
-/// A line each, and the figures of all.
+/// One line per record, and the metrics of all.
 fn print_replay(replay: &Replay, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         for record in &replay.records {

@@ -1,32 +1,31 @@
-//! `loci search`: a question, answered with citations.
+//! `loci search`: the passages that answer a question, with citations.
 
 use locidb::query::QueryError;
 use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
-use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
+use locidb::{Answer, Expr, SearchRequest, Strategy};
 
 use super::{open_for_search, options, wait_for_rebuild};
 use crate::args::Search;
 use crate::output::{Printer, escape_to_one_line, shorten};
 use crate::{CommandStatus, UsageError};
 
-/// Characters that are shown of a hit.
+/// Characters shown of a hit.
 const SHOWN_CHARS: usize = 240;
 
-/// Hits that may be asked for.
+/// The largest number of hits.
 const K_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let parsed = ParsedSearch::from_args(args)?;
+    let mut request = parse_request(args)?;
     let database = open_for_search(args)?;
-    let mut request = parsed.into_request(&database.settings()?)?;
     // People see the part of a hit that the question asked for.
     request.highlights |= !out.json;
     if request.strategy == Strategy::Vector
         && !database.lost().is_empty()
         && !database.is_read_only()
     {
-        // Without what was lost there is no answer at all.
+        // Without the lost index there is no answer at all.
         wait_for_rebuild(&database)?;
     }
     let mut answer = check_query(database.search(&request))?;
@@ -46,10 +45,10 @@ pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus>
         wait_for_rebuild(&database)?;
     }
     database.close();
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// What a search returned; a question that is not in the language of questions is a wrong call.
+/// The result of a search; a syntax error in the question is a usage error.
 pub(super) fn check_query<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
     match result {
         Err(locidb::Error::Query(QueryError::Syntax(error))) => {
@@ -62,53 +61,38 @@ pub(super) fn check_query<T>(result: Result<T, locidb::Error>) -> anyhow::Result
     }
 }
 
-/// A call that is well formed, before the store is known.
-pub(super) struct ParsedSearch {
-    request: SearchRequest,
-    options: Vec<(String, String)>,
-}
-
-impl ParsedSearch {
-    /// What `args` ask for.
-    pub(super) fn from_args(args: &Search) -> anyhow::Result<ParsedSearch> {
-        let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
-            UsageError(format!(
-                "--strategy {}: give one of {}",
-                args.strategy,
-                Strategy::ALL.map(Strategy::name).join(", ")
-            ))
-        })?;
-        let filter = args.filter.as_deref().map(Expr::parse).transpose();
-        let filter = filter.map_err(|error| UsageError(format!("--filter: {error}")))?;
-        let levels = args
-            .level
-            .iter()
-            .map(|name| level(name))
-            .collect::<Result<_, _>>()?;
-        let (k, level_limits) = limits(&args.k)?;
-        let options = options::parse("--set", &args.set)?;
-        let request = SearchRequest {
-            k,
-            level_limits,
-            levels,
-            strategy,
-            filter,
-            context_tokens: args.budget,
-            explain: args.explain,
-            effort: args.effort,
-            syntax: strategy == Strategy::Text,
-            highlights: args.highlights,
-            ..SearchRequest::new(&args.question[..])
-        };
-        // That they can be set is seen before a store is opened.
-        options::apply(&request, &options)?;
-        Ok(ParsedSearch { request, options })
-    }
-
-    /// The request over what the store's settings say: options of the call win.
-    pub(super) fn into_request(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
-        Ok(options::apply_over(settings, &self.request, &self.options)?)
-    }
+/// The request that `args` describe, which is checked before a store is opened.
+pub(super) fn parse_request(args: &Search) -> anyhow::Result<SearchRequest> {
+    let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
+        UsageError(format!(
+            "--strategy {}: give one of {}",
+            args.strategy,
+            Strategy::ALL.map(Strategy::name).join(", ")
+        ))
+    })?;
+    let filter = args.filter.as_deref().map(Expr::parse).transpose();
+    let filter = filter.map_err(|error| UsageError(format!("--filter: {error}")))?;
+    let levels = args
+        .level
+        .iter()
+        .map(|name| level(name))
+        .collect::<Result<_, _>>()?;
+    let (k, level_limits) = limits(&args.k)?;
+    let options = options::parse("--set", &args.set)?;
+    let request = SearchRequest {
+        k,
+        level_limits,
+        levels,
+        strategy,
+        filter,
+        context_tokens: args.budget,
+        explain: args.explain,
+        effort: args.effort,
+        syntax: strategy == Strategy::Text,
+        highlights: args.highlights,
+        ..SearchRequest::new(&args.question[..])
+    };
+    Ok(options::apply(&request, &options)?)
 }
 
 fn level(name: &str) -> Result<Level, UsageError> {
@@ -151,8 +135,8 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), UsageError> {
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
 
-/// The part of a hit's text to show: the window of `len` characters that holds the most of what the question asked
-/// for, the first such one. `marks`: whether to put signs around that.
+/// The part of a hit's text to show: the first window of `len` characters with the most highlighted characters.
+/// `marks`: whether to enclose highlights in «».
 fn excerpt(text: &str, highlights: &[(u32, u32)], len: usize, marks: bool) -> String {
     let from = window(highlights, text.chars().count(), len);
     let end = (from + len) as u32;
@@ -181,8 +165,8 @@ fn excerpt(text: &str, highlights: &[(u32, u32)], len: usize, marks: bool) -> St
     out
 }
 
-/// Where the window of `len` characters begins that holds the most highlights, a quarter of it before the first of
-/// them. A text that fits is shown from its start.
+/// The start of the window of `len` characters with the most highlighted characters; a quarter of the window is before
+/// the first highlight. A text that fits is shown from its start.
 fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
     if chars <= len {
         return 0;
@@ -191,7 +175,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
         let start = start as usize;
         if start < len / 2 { 0 } else { start - len / 4 }
     };
-    // Long words say more of what a question is about than short ones.
+    // Long words are more specific than short ones.
     let highlighted = |from: usize| -> u32 {
         let inside =
             |&&(start, end): &&(u32, u32)| start as usize >= from && end as usize <= from + len;
@@ -202,7 +186,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
         lens.sum()
     };
     let starts = highlights.iter().map(|&(start, _)| begin(start));
-    // Of equals the first.
+    // The first of equal windows.
     let best = starts
         .rev()
         .max_by_key(|&from| highlighted(from))
@@ -215,7 +199,7 @@ fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
 pub(super) struct Shows {
     /// Whether a filter was given.
     pub(super) is_filtered: bool,
-    /// Whether there are signs around what the question asked for.
+    /// Whether highlights are enclosed in «».
     pub(super) marks: bool,
 }
 
@@ -224,7 +208,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
         out.line(&format!("{}: {why}", answer.strategy))?;
     }
     if answer.hits.is_empty() {
-        out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
+        out.line("No chunk answers that. Try other words, a wider filter or another strategy.")?;
     }
     for hit in &answer.hits {
         out.line(&format!(
@@ -249,21 +233,21 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
         out.line(&format!("    {chunk}  ({})", methods.join(", ")))?;
     }
     let allowed = if shows.is_filtered {
-        " that the filter allows"
+        " that matches the filter"
     } else {
         ""
     };
     for suggestion in &answer.did_you_mean {
         out.line(&format!(
-            "No chunk{allowed} has \"{}\". Did you mean \"{}\"?",
+            "No chunk{allowed} contains \"{}\". Did you mean \"{}\"?",
             suggestion.word, suggestion.meant
         ))?;
     }
     if !answer.concepts.is_empty() {
-        // A question names some, or is near to some.
-        let is_near = |of: &ConceptHit| of.how == ConceptSource::Vector;
-        let what = if answer.concepts.iter().all(is_near) {
-            "Near to concepts"
+        // Concepts that the question names, or that are similar to it.
+        let is_similar = |of: &ConceptHit| of.how == ConceptSource::Vector;
+        let what = if answer.concepts.iter().all(is_similar) {
+            "Similar concepts"
         } else {
             "Concepts"
         };
@@ -291,7 +275,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Res
     Ok(())
 }
 
-/// What each operator did.
+/// Prints the operators with their candidates and times.
 pub(super) fn print_steps(steps: &[ExplainStep], out: &Printer) -> anyhow::Result<()> {
     let rows: Vec<Vec<String>> = steps
         .iter()

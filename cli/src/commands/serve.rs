@@ -1,4 +1,4 @@
-//! `loci serve`: stores hosted for programs.
+//! `loci serve`: serves stores to programs.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Serve, out: &Printer) -> anyhow::Result<CommandStatus> 
     if args.show_config {
         return show(&config, out);
     }
-    // A store has a file open for each of its mapped parts. As many as may be without asking anybody are allowed.
+    // A store has one open file for each mapped part: raise the limit as far as the process may.
     let _ = rlimit::increase_nofile_limit(u64::MAX);
     if args.check {
         return check(&config, out);
@@ -31,23 +31,21 @@ pub(crate) fn run(args: &Serve, out: &Printer) -> anyhow::Result<CommandStatus> 
         if out.json {
             out.json_line(&json!({ "store": store, "key": key.to_string() }))?
         } else {
-            out.line(&format!(
-                "key of an admin of {store}, told this once: {key}"
-            ))?
+            out.line(&format!("admin key of {store}, printed only once: {key}"))?
         }
     }
     let server = server.start().map_err(failed)?;
-    // A signal that comes as soon as the addresses are printed stops the server in order, too.
+    // A signal that arrives right after the addresses are printed also stops the server in order.
     let signals = server.block_on(async { Signals::register() })?;
     print_addresses(&server, out)?;
     server.block_on(wait_until_stopped(&server, signals));
     notify_systemd(NotifyState::Stopping);
-    tracing::info!("stopping: calls under way are finished");
+    tracing::info!("stopping: running calls are finished");
     server.stop();
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// A setting that names what cannot be used is a wrong call.
+/// A setting that cannot be used is a usage error.
 fn failed(error: StartError) -> anyhow::Error {
     match error {
         StartError::Setting { .. } => UsageError(error.to_string()).into(),
@@ -55,15 +53,15 @@ fn failed(error: StartError) -> anyhow::Error {
     }
 }
 
-/// Prints what there is to say of everything that starting needs; as JSON, the settings first.
+/// Prints the findings about everything that the server needs to start; as JSON, the settings first.
 fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&config.told())?;
     }
-    let mut done = CommandStatus::Well;
+    let mut done = CommandStatus::Success;
     check::findings(config, |finding| {
         if finding.level == Level::Wrong {
-            done = CommandStatus::Wrong;
+            done = CommandStatus::ProblemsFound;
         }
         if out.json {
             return out.json_line(&finding);
@@ -78,27 +76,27 @@ fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     Ok(done)
 }
 
-/// Prints every setting as it holds.
+/// Prints every setting in effect.
 fn show(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let told = config.told();
+    let shown = config.told();
     if out.json {
-        out.json_line(&told)?;
-        return Ok(CommandStatus::Well);
+        out.json_line(&shown)?;
+        return Ok(CommandStatus::Success);
     }
     let mut rows = Vec::new();
-    setting_rows(&told, "", &told["config"], &mut rows);
+    setting_rows(&shown, "", &shown["config"], &mut rows);
     out.table(&[], &rows)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// A row for each setting in `values`: its name, what it is, and where that stands.
+/// A row for each setting in `values`: its name, value and origin.
 fn setting_rows(shown: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String>>) {
     for (name, value) in values.as_object().into_iter().flatten() {
         let name = format!("{prefix}{name}");
         match value {
             Value::Object(_) => setting_rows(shown, &format!("{name}."), value, rows),
             value => {
-                let from = shown["from"][&name].as_str().unwrap_or("by default");
+                let from = shown["from"][&name].as_str().unwrap_or("default");
                 rows.push(vec![name, value.to_string(), from.to_owned()]);
             }
         }
@@ -118,7 +116,7 @@ fn print_addresses(server: &RunningServer, out: &Printer) -> anyhow::Result<()> 
     }
 }
 
-/// The signals that a server answers to.
+/// The signals that a server handles.
 struct Signals {
     reload: Signal,
     interrupt: Signal,
@@ -126,7 +124,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// Takes over these signals of the process. Called within a runtime.
+    /// Registers handlers for these signals. Call it within a runtime.
     fn register() -> io::Result<Signals> {
         Ok(Signals {
             reload: signal(SignalKind::hangup())?,
@@ -136,8 +134,8 @@ impl Signals {
     }
 }
 
-/// Tells the service manager that the server is ready, reads keys and certificates again when it is asked to, and
-/// returns at the signal that ends the server.
+/// Notifies the service manager that the server is ready, reloads keys and certificates on SIGHUP, and returns at the
+/// signal that ends the server.
 async fn wait_until_stopped(server: &RunningServer, mut signals: Signals) {
     notify_systemd(NotifyState::Ready);
     loop {
@@ -149,9 +147,9 @@ async fn wait_until_stopped(server: &RunningServer, mut signals: Signals) {
     }
 }
 
-/// Tells systemd how far the server is, where it was started by that.
+/// Notifies systemd of the state, if it started the server.
 fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::warn!(%error, "the service manager is not told of the server");
+        tracing::warn!(%error, "the service manager was not notified");
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Show, out: &Printer) -> anyhow::Result<CommandStatus> {
     }
     if let Some(document) = reader.show_document(&key)? {
         show_document(&document, out)?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let found = match args.key.parse::<ChunkKey>() {
         Ok(key) => reader.show_chunk(&key, 0)?,
@@ -35,37 +35,38 @@ pub(crate) fn run(args: &Show, out: &Printer) -> anyhow::Result<CommandStatus> {
     match found {
         Some(chunk) => {
             show_chunk(&chunk, out)?;
-            Ok(CommandStatus::Well)
+            Ok(CommandStatus::Success)
         }
         None => {
             note!("loci: no document or chunk {:?}", args.key);
-            Ok(CommandStatus::Wrong)
+            Ok(CommandStatus::ProblemsFound)
         }
     }
 }
 
-/// Writes a file within a document as it is.
+/// Writes an embedded file of a document unchanged.
 fn write_asset(
     reader: &Reader<'_>,
     key: &DocumentKey,
     name: &str,
 ) -> anyhow::Result<CommandStatus> {
     if std::io::stdout().is_terminal() {
-        let why = "a file within a document is for a file or a pipe, not for a terminal: its bytes could control it";
+        let why =
+            "write an embedded file to a file or a pipe: its bytes could control the terminal";
         return Err(UsageError(why.into()).into());
     }
     if reader.find_document(key)?.is_none() {
         note!("loci: no document {key:?}", key = key.to_string());
-        return Ok(CommandStatus::Wrong);
+        return Ok(CommandStatus::ProblemsFound);
     }
     let Some(bytes) = reader.asset(key, name)? else {
-        note!("loci: there is no {name:?} in it; `loci show` lists what there is");
-        return Ok(CommandStatus::Wrong);
+        note!("loci: the document has no embedded file {name:?}; `loci show` lists them");
+        return Ok(CommandStatus::ProblemsFound);
     };
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&bytes)?;
     stdout.flush()?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn show_document(shown: &ShownDocument, out: &Printer) -> anyhow::Result<()> {
@@ -116,7 +117,7 @@ fn show_chunk(shown: &ShownChunk, out: &Printer) -> anyhow::Result<()> {
     if let Some(parent) = &shown.parent {
         out.line(&format!("part of {parent}"))?;
     }
-    for (name, key) in [("before it", &shown.previous), ("after it", &shown.next)] {
+    for (name, key) in [("previous", &shown.previous), ("next", &shown.next)] {
         if let Some(key) = key {
             out.line(&format!("{name}: {key}"))?;
         }
@@ -128,7 +129,7 @@ fn show_chunk(shown: &ShownChunk, out: &Printer) -> anyhow::Result<()> {
     out.line(&shown.record.text)
 }
 
-/// What is known of a chunk beside its text and place, where it is.
+/// Metadata of a chunk besides its text and location.
 fn chunk_details(chunk: &ChunkRecord) -> impl Iterator<Item = (&'static str, String)> {
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join("; "));
     let seconds = |seconds: u32| format!("{seconds} s");

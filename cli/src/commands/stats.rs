@@ -1,4 +1,4 @@
-//! `loci stats`: figures of the store.
+//! `loci stats`: statistics of the store.
 
 use locidb::{Database, ItemStats};
 use serde_json::json;
@@ -26,9 +26,9 @@ pub(crate) fn run(args: &Stats, out: &Printer) -> anyhow::Result<CommandStatus> 
             }
         }
         return Ok(if differences.is_empty() {
-            CommandStatus::Well
+            CommandStatus::Success
         } else {
-            CommandStatus::Wrong
+            CommandStatus::ProblemsFound
         });
     }
     if args.items {
@@ -43,10 +43,10 @@ pub(crate) fn run(args: &Stats, out: &Printer) -> anyhow::Result<CommandStatus> 
     } else {
         print(&stats, out)?
     }
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// What takes room.
+/// Disk usage.
 fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
     let (usage, stats) = (database.usage()?, database.stats());
     let in_rows: u64 = usage
@@ -54,7 +54,7 @@ fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
         .iter()
         .map(|of| of.bytes + of.tree_bytes + of.free_bytes)
         .sum();
-    // Pages that no table has: they are written to before the file grows.
+    // Pages of no table: they are reused before the file grows.
     let spare = stats.database_bytes.saturating_sub(in_rows);
     if out.json {
         out.json_line(&json!({
@@ -67,7 +67,7 @@ fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
                 "dead_chunks": stats.dead_chunks,
             }
         }))?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let tables = usage.tables.iter().map(|of| {
         let cells = [of.rows, of.bytes, of.tree_bytes, of.free_bytes];
@@ -85,7 +85,7 @@ fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
         vec![of.section.to_owned(), count, bytes]
     });
     out.table(
-        &["views: section", "sections", "bytes"],
+        &["index section", "sections", "bytes"],
         &sections.collect::<Vec<_>>(),
     )?;
     out.line(&format!(
@@ -93,14 +93,14 @@ fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
         stats.dead_chunks,
         stats.chunks + stats.dead_chunks
     ))?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
-/// Figures of the learning items; what there is nothing to tell of is left out.
+/// Statistics of the learning items, without those that have no value.
 fn items(stats: &ItemStats, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&json!({ "items": stats }))?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let formatted = |value: Option<f64>| value.map(|value| format!("{value:.3}"));
     let rows = [
@@ -115,7 +115,7 @@ fn items(stats: &ItemStats, out: &Printer) -> anyhow::Result<CommandStatus> {
         .into_iter()
         .filter_map(|(name, value)| Some(vec![name.to_owned(), value?]));
     out.table(&[], &rows.collect::<Vec<_>>())?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }
 
 fn print(stats: &locidb::Stats, out: &Printer) -> anyhow::Result<()> {
@@ -135,15 +135,15 @@ fn print(stats: &locidb::Stats, out: &Printer) -> anyhow::Result<()> {
         vec!["generation".into(), stats.generation.to_string()],
     ];
     if let Some(ms) = stats.oldest_view_ms {
-        let old_views_text = format!("{}, the oldest since {ms} ms", stats.old_views);
-        rows.push(vec!["old views held".into(), old_views_text]);
+        let old_views_text = format!("{}, the oldest for {ms} ms", stats.old_views);
+        rows.push(vec!["old snapshots open".into(), old_views_text]);
     }
     if let Some(error) = &stats.merge_error {
         rows.push(vec!["last merge failed".into(), error.clone()]);
     }
     let Some(space) = &stats.space else {
         let space = if stats.lost.contains(&"projection") {
-            "damaged, and to be fitted anew"
+            "damaged, to be fitted again"
         } else {
             "none yet"
         };

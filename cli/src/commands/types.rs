@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Types, out: &Printer) -> anyhow::Result<CommandStatus> 
     let counts = Reader::unrestricted(&view).types()?;
     if out.json {
         counts.iter().try_for_each(|count| out.json_line(count))?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let row = |of: &TypeCount| {
         let written: Vec<&str> = of.written.keys().map(String::as_str).collect();
@@ -36,5 +36,5 @@ pub(crate) fn run(args: &Types, out: &Printer) -> anyhow::Result<CommandStatus> 
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
     out.table(&["type", "concepts", "written as"], &rows)?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

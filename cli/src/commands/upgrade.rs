@@ -1,4 +1,4 @@
-//! `loci upgrade`: a store of an earlier format, brought up to that of this build.
+//! `loci upgrade`: upgrades a store of an earlier format to that of this build.
 
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options};
@@ -21,15 +21,15 @@ pub(crate) fn run(args: &Upgrade, out: &Printer) -> anyhow::Result<CommandStatus
     if out.json {
         let dry_run = args.dry_run;
         out.json_line(&json!({ "upgraded": { "from": from, "to": to, "dry_run": dry_run } }))?;
-        return Ok(CommandStatus::Well);
+        return Ok(CommandStatus::Success);
     }
     let path = args.db.display();
     out.line(&match (from == to, args.dry_run) {
-        (true, _) => format!("{path}: has format {to}, and is sound"),
+        (true, _) => format!("{path}: has format {to}, and is valid"),
         (_, true) => {
-            format!("{path}: could be brought from format {from} to {to}; nothing was changed")
+            format!("{path}: can be upgraded from format {from} to {to}; nothing was changed")
         }
-        (_, false) => format!("{path}: brought from format {from} to {to}"),
+        (_, false) => format!("{path}: upgraded from format {from} to {to}"),
     })?;
-    Ok(CommandStatus::Well)
+    Ok(CommandStatus::Success)
 }

@@ -9,20 +9,20 @@ use loci_client::call::{AddKey, Role};
 use loci_client::{Client, ClientError};
 use serde_json::Value;
 
-use super::db_path;
 use super::http::Api;
+use super::{db_path, json};
 
-/// A server that is killed when it goes.
+/// A server that is killed on drop.
 pub(crate) struct TestServer {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
-    /// Where it speaks HTTP.
+    /// Address of HTTP.
     pub(crate) http: SocketAddr,
-    /// Keys that it told, by store.
+    /// Keys that it printed, by store.
     pub(crate) keys: Vec<(String, String)>,
 }
 
-/// What a request over HTTP was answered with.
+/// The response to a request over HTTP.
 pub(crate) struct HttpReply {
     pub(crate) status: u16,
     head: String,
@@ -30,7 +30,7 @@ pub(crate) struct HttpReply {
 }
 
 impl HttpReply {
-    /// A field of its head.
+    /// A header field.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = fields.filter(|(of, _)| of.eq_ignore_ascii_case(name));
@@ -77,6 +77,16 @@ impl TestServer {
         Self::start(&["--db", &db_path(folder), "--listen", "127.0.0.1:0"])
     }
 
+    /// A server of the stores `one` and `two` in `root`, which it creates, on any port.
+    pub(crate) fn with_two_stores(root: &Path) -> TestServer {
+        for name in ["one", "two"] {
+            let path = root.join(name).display().to_string();
+            json(0, &["config", "--db", &path, "set", "language", "en"]);
+        }
+        let root = root.display().to_string();
+        Self::start(&["--root", &root, "--listen", "127.0.0.1:0"])
+    }
+
     pub(crate) fn client(&self, key: &str) -> Result<Client, ClientError> {
         Client::connect(&format!("loci://{key}@{}", self.address))
     }
@@ -85,7 +95,7 @@ impl TestServer {
         self.client(&self.keys[0].1).unwrap()
     }
 
-    /// A client with a key that the admin hands out.
+    /// A client with a new key.
     pub(crate) fn with_key(&self, role: Role, user: Option<&str>) -> (Client, String) {
         let created = self.admin().call(&AddKey {
             role,
@@ -108,7 +118,7 @@ impl TestServer {
         }
     }
 
-    /// Asks over HTTP with these fields of the head, and no body.
+    /// Sends a request over HTTP with these header fields, and no body.
     pub(crate) fn request(&self, method: &str, path: &str, head: &[(&str, &str)]) -> HttpReply {
         let mut stream = TcpStream::connect(self.http).unwrap();
         let fields = head.iter();
@@ -127,17 +137,23 @@ impl TestServer {
         }
     }
 
-    /// Looks at a path over HTTP, with a key or without one.
+    /// Gets a path over HTTP, with a key or without one.
     pub(crate) fn get(&self, path: &str, key: Option<&str>) -> HttpReply {
         let bearer = key.map(|key| format!("Bearer {key}"));
         let field = bearer.as_deref().map(|bearer| ("authorization", bearer));
         self.request("GET", path, field.as_slice())
     }
 
-    /// Ends it as an operator does, and waits until it is gone.
-    pub(crate) fn stop(&mut self) {
+    /// Sends a signal to the process: `TERM`, `HUP`.
+    pub(crate) fn send_signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Ends it with SIGTERM, and waits for its end.
+    pub(crate) fn stop(&mut self) {
+        self.send_signal("TERM");
         assert!(self.child.wait().unwrap().success());
     }
 

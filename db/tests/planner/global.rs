@@ -127,7 +127,7 @@ fn question_concepts_are_returned_with_their_source() {
     );
     assert_eq!(named_concepts("what is nothing of this?"), []);
     let one = SearchRequest {
-        query_concepts: 1,
+        query_concepts: Some(1),
         ..SearchRequest::new("rhine, danube and elbe")
     };
     assert_eq!(ask(&store, &one).concepts.len(), 1);

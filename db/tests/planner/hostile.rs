@@ -34,15 +34,15 @@ fn absurd_numbers_are_answered_within_bounds() {
             ..plain.clone()
         },
         SearchRequest {
-            hops: huge,
-            neighbours: huge,
-            query_concepts: huge,
+            hops: Some(huge),
+            neighbours: Some(huge),
+            query_concepts: Some(huge),
             ..plain.clone()
         },
         SearchRequest {
-            hops: 0,
-            neighbours: 0,
-            query_concepts: 0,
+            hops: Some(0),
+            neighbours: Some(0),
+            query_concepts: Some(0),
             ..plain.clone()
         },
         SearchRequest {

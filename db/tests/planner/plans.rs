@@ -1,10 +1,11 @@
 //! Plans as data.
 
 use locidb::query::Searcher;
+use locidb::query::fuse::Fusion;
 use locidb::query::plan::{Operator, Plan};
 use locidb::{Answer, Expr, SearchRequest, Strategy};
 
-use crate::stores::{GLOBAL_QUESTION, ask, library, without_timings};
+use crate::stores::{GLOBAL_QUESTION, ask, library, store, without_timings};
 
 #[test]
 fn plan_restored_from_json_gives_the_same_answer() {
@@ -38,7 +39,7 @@ fn plan_restored_from_json_gives_the_same_answer() {
                 explain: true,
                 ..SearchRequest::new(question)
             };
-            let plan = searcher.plan(view.read_view(), &request).unwrap();
+            let plan = searcher.plan(view.read_view(), request.clone()).unwrap();
             assert_ne!(plan.strategy, Strategy::Auto);
             let json = serde_json::to_string(&plan).unwrap();
             let back: Plan = serde_json::from_str(&json).unwrap();
@@ -48,7 +49,7 @@ fn plan_restored_from_json_gives_the_same_answer() {
             let without_planning = |answer: &Answer| {
                 let mut answer = without_timings(answer);
                 if let Some(steps) = answer["explain"].as_array_mut() {
-                    steps.retain(|step| step["operator"] != "plan" && step["operator"] != "embed");
+                    steps.retain(|step| step["operator"] != "plan");
                 }
                 answer
             };
@@ -69,6 +70,7 @@ fn plan_restored_from_json_gives_the_same_answer() {
 /// What `explain` calls an operator; `None` for those that take no time of their own.
 fn name(operator: &Operator) -> Option<&'static str> {
     match operator {
+        Operator::Embed => Some("embed"),
         Operator::Analyse { .. } => Some("analyse"),
         Operator::Filter => Some("filter"),
         Operator::Within { levels, .. } => (!levels.is_empty()).then_some("levels"),
@@ -120,7 +122,7 @@ fn every_operator_is_explained_with_its_candidates_and_its_time() {
         let ran: Vec<&str> = steps
             .iter()
             .map(|step| step["operator"].as_str().unwrap())
-            .filter(|name| !["embed", "plan", "relations", "answer"].contains(name))
+            .filter(|name| !["plan", "relations", "answer"].contains(name))
             .collect();
         assert_eq!(ran, planned, "{strategy:?}");
         assert!(
@@ -135,4 +137,68 @@ fn every_operator_is_explained_with_its_candidates_and_its_time() {
         assert_eq!(of("fetch"), answer.hits.len() as u64);
         assert_eq!(of("filter"), library().stats().chunks);
     }
+}
+
+#[test]
+fn question_is_embedded_where_an_operator_needs_its_vector() {
+    let embeds = |request: &SearchRequest| {
+        let plan = ask(library(), request).plan.unwrap();
+        plan.contains(&Operator::Embed)
+    };
+    let dim = {
+        let view = library().snapshot();
+        view.snapshot().active_space().unwrap().record.dim as usize
+    };
+    for strategy in Strategy::ALL {
+        let request = SearchRequest {
+            strategy,
+            explain: true,
+            ..SearchRequest::new("the rhine and consensus by votes")
+        };
+        assert_eq!(embeds(&request), strategy.uses_vectors(), "{strategy:?}");
+        let with_vector = SearchRequest {
+            vector: Some(vec![0.1; dim]),
+            ..request
+        };
+        assert!(!embeds(&with_vector), "{strategy:?}");
+    }
+    // The planner reads it as a phrase, which is searched by words alone.
+    let quoted = SearchRequest {
+        explain: true,
+        ..SearchRequest::new("\"northern sea\"")
+    };
+    assert!(!embeds(&quoted));
+}
+
+#[test]
+fn settings_of_the_store_apply_where_the_request_gives_no_value() {
+    let database = store(Vec::new());
+    database.set("hops", "3").unwrap();
+    database.set("fusion", "rrf").unwrap();
+    let planned = |request: SearchRequest| {
+        let request = SearchRequest {
+            strategy: Strategy::Hybrid,
+            explain: true,
+            ..request
+        };
+        let plan = ask(&database, &request).plan.unwrap();
+        let hops = plan.iter().find_map(|operator| match operator {
+            Operator::Graph { hops, .. } => Some(*hops),
+            _ => None,
+        });
+        let fusion = plan.into_iter().find_map(|operator| match operator {
+            Operator::Fuse { fusion } => Some(fusion),
+            _ => None,
+        });
+        (hops.unwrap(), fusion.unwrap())
+    };
+    let (hops, fusion) = planned(SearchRequest::new("q"));
+    assert_eq!(hops, 3);
+    assert!(matches!(fusion, Fusion::Rrf(_)), "{fusion:?}");
+    let request = SearchRequest {
+        hops: Some(SearchRequest::HOPS),
+        fusion: Some(Fusion::default()),
+        ..SearchRequest::new("q")
+    };
+    assert_eq!(planned(request), (SearchRequest::HOPS, Fusion::default()));
 }

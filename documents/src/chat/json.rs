@@ -10,13 +10,14 @@
 
 use serde_json::{Deserializer, Map, Value};
 
-use super::{blocks_of, is_prose, malformed, push_turn};
+use super::{blocks_of, is_prose, malformed};
 use crate::cues::year::year;
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, ParsedDocument};
 use crate::warnings::{Warnings, count_noun};
-use crate::writing::blocks::Blocks;
+use crate::writing::running::collapsed;
+use crate::writing::writer::Writer;
 
 /// Values of JSON in a file, more or less: each costs memory long before it gives text.
 const VALUES_MAX: usize = 8_000_000;
@@ -89,83 +90,48 @@ fn write(conversations: &[Conversation], limits: &Limits) -> Result<ParsedDocume
             document.facts.state("model", model);
         }
     }
-    let mut out = Out {
-        limits,
-        text: String::new(),
-        blocks: Blocks::new(limits),
-    };
+    let mut out = Writer::new(limits);
     for conversation in conversations {
         let heading = match (&conversation.title, conversations.len()) {
-            (Some(title), _) => one_line(title),
+            (Some(title), _) => collapsed(title),
             (None, 1) => String::new(),
             (None, _) => cut_short(&conversation.messages[0].text),
         };
-        if !heading.is_empty() {
-            let start = out.add(&heading)?;
-            out.blocks.push(
-                BlockKind::Heading(1),
-                start..start + heading.len(),
-                Vec::new(),
-            )?;
-        }
+        let block = Block {
+            kind: BlockKind::Heading(1),
+            ..Block::default()
+        };
+        out.add(block, &heading)?;
         for message in &conversation.messages {
-            out.turn(message)?;
+            write_turn(&mut out, message, limits)?;
         }
     }
-    document.text = out.text;
-    document.blocks = out.blocks.finish();
+    (document.text, document.blocks) = out.finish();
     Ok(document)
 }
 
-struct Out<'a> {
-    limits: &'a Limits,
-    text: String,
-    blocks: Blocks<'a>,
-}
-
-impl Out<'_> {
-    /// Adds text after an empty line; returns where it starts.
-    fn add(&mut self, text: &str) -> Result<usize, ParseError> {
-        if !self.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
-        let start = self.text.len();
-        self.limits.check_text(start + text.len())?;
-        self.text.push_str(text);
-        Ok(start)
+fn write_turn(out: &mut Writer<'_>, message: &Message, limits: &Limits) -> Result<(), ParseError> {
+    let mut blocks = blocks_of(&message.text, limits)?;
+    if blocks.is_empty() {
+        // Nothing that shows by the rules of Markdown was said all the same.
+        let range = 0..message.text.len();
+        blocks.push(Block {
+            range,
+            ..Block::default()
+        });
     }
-
-    fn turn(&mut self, message: &Message) -> Result<(), ParseError> {
-        let mut blocks = blocks_of(&message.text, self.limits)?;
-        if blocks.is_empty() {
-            // Nothing that shows by the rules of Markdown was said all the same.
-            let range = 0..message.text.len();
-            blocks.push(Block {
-                range,
-                ..Block::default()
-            });
-        }
-        let name = if is_prose(&blocks[0]) {
-            None
-        } else {
-            let name = format!("{}:", message.speaker);
-            let start = self.add(&name)?;
-            Some(start..start + name.len())
+    let speaker = message.speaker.clone();
+    let kind = BlockKind::Turn { speaker };
+    if is_prose(&blocks[0]) {
+        blocks[0].kind = kind;
+    } else {
+        let name = Block {
+            kind,
+            ..Block::default()
         };
-        let start = self.add(&message.text)?;
-        push_turn(
-            &mut self.blocks,
-            &message.speaker,
-            name,
-            blocks,
-            start,
-            None,
-        )
+        out.add(name, &format!("{}:", message.speaker))?;
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    out.append(&message.text, blocks)
 }
 
 fn cut_short(text: &str) -> String {
@@ -174,7 +140,7 @@ fn cut_short(text: &str) -> String {
         .map(str::trim)
         .find(|line| !line.is_empty())
         .unwrap_or_default();
-    let line = one_line(line);
+    let line = collapsed(line);
     match line.char_indices().nth(HEADING_CHARS_MAX) {
         None => line,
         Some((end, _)) => {
@@ -192,7 +158,7 @@ impl Conversation {
         let question = fact(&["question_id"]).map(|id| format!("Question {id}"));
         Conversation {
             title: fact(&["title", "name"])
-                .map(|title| one_line(&title))
+                .map(|title| collapsed(&title))
                 .or(question),
             created: object.and_then(created),
             model: fact(&["model", "model_id"]),
@@ -360,33 +326,24 @@ fn non_empty_message(speaker: &str, text: &str) -> Option<Message> {
     let text = text.replace('\0', "").replace("\r\n", "\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Message {
-        speaker: one_line(&speaker.replace('\0', "")),
+        speaker: collapsed(&speaker.replace('\0', "")),
         text: text.to_owned(),
     })
 }
 
 /// Text, a part with text, or a list of parts.
 fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
+    let parts = content.as_array();
+    match parts.or_else(|| content.get("parts")?.as_array()) {
+        Some(parts) => {
             let mut text = String::new();
             parts
                 .iter()
                 .for_each(|part| append(&mut text, &part_of(part)));
             text
         }
-        Value::Object(object) => match object.get("parts").and_then(Value::as_array) {
-            Some(parts) => {
-                let mut text = String::new();
-                parts
-                    .iter()
-                    .for_each(|part| append(&mut text, &part_of(part)));
-                text
-            }
-            None => part_of(content),
-        },
-        _ => String::new(),
+        None if content.is_string() || content.is_object() => part_of(content),
+        None => String::new(),
     }
 }
 

@@ -14,7 +14,6 @@ use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::markdown;
 use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
-use crate::writing::blocks::Blocks;
 
 mod json;
 mod plain;
@@ -82,41 +81,6 @@ fn without_front_matter(said: &str) -> String {
         is_after_blank = line.trim().is_empty();
     }
     out
-}
-
-/// Writes the blocks of a turn, which stand `by` bytes into the text. `name`: where its speaker's name stands by
-/// itself, for a turn that does not begin with prose.
-fn push_turn(
-    out: &mut Blocks<'_>,
-    speaker: &str,
-    name: Option<std::ops::Range<usize>>,
-    mut blocks: Vec<Block>,
-    by: usize,
-    time_ms: Option<(u64, u64)>,
-) -> Result<(), ParseError> {
-    let speaker = speaker.to_owned();
-    match (name, blocks.first_mut()) {
-        (Some(range), _) => {
-            let kind = BlockKind::Turn { speaker };
-            out.push_block(Block {
-                kind,
-                range,
-                time_ms,
-                ..Block::default()
-            })?;
-        }
-        (None, Some(first)) => first.kind = BlockKind::Turn { speaker },
-        (None, None) => {}
-    }
-    for mut block in blocks {
-        block.range = block.range.start + by..block.range.end + by;
-        for mark in &mut block.marks {
-            mark.range = mark.range.start + by..mark.range.end + by;
-        }
-        block.time_ms = time_ms;
-        out.push_block(block)?;
-    }
-    Ok(())
 }
 
 /// Whether a turn may simply begin with this block.

@@ -1,47 +1,20 @@
 //! Chats as plain text: `User: …`, `**Assistant:** …`, `[12:03] Ann: …`, `1/2/23, 9:14 PM - Ann: …`.
 //!
 //! A file is taken for a chat by its content only when its first line begins a turn, and two or more speakers alternate
-//! at least three times. Their names must be those of a chat (`User`, `AI`, `Q`), or stand behind a time: a play and an
+//! at least three times. Their names must be those of a chat (`User`, `AI`, `Q`), or are behind a time: a play and an
 //! interview have names as well.
 
 use std::ops::Range;
 
-use super::{blocks_of, is_prose, malformed, push_turn};
+use super::{blocks_of, is_prose, malformed};
 use crate::decode::Decoded;
 use crate::limits::{Limits, ParseError};
-use crate::tree::ParsedDocument;
+use crate::tree::{Block, BlockKind, ParsedDocument};
 use crate::writing::blocks::Blocks;
 
 /// Names that only people and programs in a chat have.
-const ROLES: &[&str] = &[
-    "user",
-    "assistant",
-    "human",
-    "ai",
-    "bot",
-    "chatbot",
-    "system",
-    "chatgpt",
-    "gpt",
-    "gpt-4",
-    "gpt-4o",
-    "claude",
-    "gemini",
-    "copilot",
-    "llama",
-    "model",
-    "tool",
-    "me",
-    "you",
-    "q",
-    "a",
-    "question",
-    "answer",
-    "customer",
-    "agent",
-    "prompt",
-    "response",
-];
+const ROLES: &str = "user assistant human ai bot chatbot system chatgpt gpt gpt-4 gpt-4o claude gemini \
+    copilot llama model tool me you q a question answer customer agent prompt response";
 /// Changes of the speaker that make a chat.
 const CHANGES_MIN: usize = 3;
 const NAME_LEN_MAX: usize = 40;
@@ -55,7 +28,7 @@ struct Label<'s> {
     stamp: Option<&'s str>,
     /// Where its line begins.
     line: usize,
-    /// What stands before the text, without space and marks around it.
+    /// What is before the text, without space and marks around it.
     range: Range<usize>,
     /// Where the text begins.
     content: usize,
@@ -96,24 +69,31 @@ pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument,
         ));
     };
     let mut out = Blocks::new(limits);
-    for block in blocks_of(&text[decoded.start..first.line.max(decoded.start)], limits)? {
-        push_unlabelled(&mut out, block, decoded.start)?;
+    for mut block in blocks_of(&text[decoded.start..first.line.max(decoded.start)], limits)? {
+        block.shift(decoded.start);
+        out.push_block(block)?;
     }
     let times = times(&labels);
     for (i, label) in labels.iter().enumerate() {
         let end = labels.get(i + 1).map_or(text.len(), |next| next.line);
-        let turn_text = &text[label.content..end];
-        let blocks = blocks_of(turn_text, limits)?;
-        let name = (!blocks.first().is_some_and(is_prose)).then(|| label.range.clone());
+        let mut blocks = blocks_of(&text[label.content..end], limits)?;
         let time_ms = times.as_ref().and_then(|times| times.get(i).copied());
-        push_turn(
-            &mut out,
-            label.speaker,
-            name,
-            blocks,
-            label.content,
-            time_ms,
-        )?;
+        let speaker = label.speaker.to_owned();
+        let kind = BlockKind::Turn { speaker };
+        match blocks.first_mut().filter(|block| is_prose(block)) {
+            Some(first) => first.kind = kind,
+            None => out.push_block(Block {
+                kind,
+                range: label.range.clone(),
+                time_ms,
+                ..Block::default()
+            })?,
+        }
+        for mut block in blocks {
+            block.shift(label.content);
+            block.time_ms = time_ms;
+            out.push_block(block)?;
+        }
     }
     Ok(ParsedDocument {
         blocks: out.finish(),
@@ -123,19 +103,7 @@ pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument,
     })
 }
 
-fn push_unlabelled(
-    out: &mut Blocks<'_>,
-    mut block: crate::tree::Block,
-    by: usize,
-) -> Result<(), ParseError> {
-    block.range = block.range.start + by..block.range.end + by;
-    for mark in &mut block.marks {
-        mark.range = mark.range.start + by..mark.range.end + by;
-    }
-    out.push_block(block)
-}
-
-/// The labels whose names are believed: those of a chat, behind a time, or used more than once.
+/// The labels whose names are trusted: those of a chat, behind a time, or used more than once.
 fn trusted_labels(text: &str, start: usize) -> Vec<Label<'_>> {
     let mut labels = labels(text);
     labels.retain(|label| label.range.start >= start);
@@ -170,7 +138,8 @@ fn labels(text: &str) -> Vec<Label<'_>> {
 }
 
 fn is_role(name: &str) -> bool {
-    ROLES.contains(&name.to_lowercase().as_str())
+    let name = name.to_lowercase();
+    ROLES.split(' ').any(|role| role == name)
 }
 
 /// The label that a line begins with, which starts at byte `at` of the text.

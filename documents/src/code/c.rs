@@ -1,7 +1,7 @@
 //! What the nodes of a C or C++ file are.
 //!
 //! Conditions of the preprocessor, `extern "C"` and namespaces without a name are groups: what
-//! stands in them is read as if they were not there.
+//! is in them is read as if they were not there.
 
 use tree_sitter::Node;
 

@@ -6,30 +6,19 @@
 use super::{BlockStarts, definition, is_prose};
 use crate::tree::BlockKind;
 
-/// Words that stand before the name of what a line defines.
+/// What a line defines, and the words that are before its name.
 const DEFINING: &[(&str, &str)] = &[
-    ("function", "function"),
-    ("func", "function"),
-    ("fun", "function"),
-    ("def", "function"),
-    ("sub", "function"),
-    ("proc", "function"),
-    ("procedure", "function"),
-    ("subroutine", "function"),
-    ("class", "class"),
-    ("struct", "struct"),
-    ("message", "struct"),
+    (
+        "function",
+        "function func fun def sub proc procedure subroutine",
+    ),
+    ("class", "class contract object"),
+    ("struct", "struct message"),
     ("enum", "enum"),
     ("trait", "trait"),
-    ("interface", "interface"),
-    ("protocol", "interface"),
-    ("contract", "class"),
-    ("object", "class"),
-    ("table", "type"),
-    ("type", "type"),
-    ("module", "module"),
-    ("namespace", "module"),
-    ("defmodule", "module"),
+    ("interface", "interface protocol"),
+    ("type", "table type"),
+    ("module", "module namespace defmodule"),
 ];
 /// What a line begins with that only says something of what follows.
 const COMMENTS: &[&str] = &["#", "//", "/*", " *", "--", ";", "%", "@"];
@@ -71,10 +60,10 @@ fn kind(rest: &str, is_first: bool) -> BlockKind {
 fn named(line: &str) -> Option<(&'static str, &str)> {
     let mut words = line.split_whitespace();
     let what = words.by_ref().take(WORDS_MAX).find_map(|word| {
-        let found = DEFINING
-            .iter()
-            .find(|(known, _)| word.eq_ignore_ascii_case(known));
-        found.map(|(_, what)| *what)
+        let is_known = |known: &str| word.eq_ignore_ascii_case(known);
+        let mut all = DEFINING.iter();
+        let found = all.find(|(_, words)| words.split(' ').any(is_known))?;
+        Some(found.0)
     })?;
     let rest = words.next()?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '$' | '?' | '!');

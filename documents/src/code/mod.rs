@@ -6,7 +6,7 @@
 //!   decorators above it; a function is never divided here, however long;
 //! - a container (`impl`, `trait`, `mod`, `class`, `namespace`) is a block for its head, then its
 //!   members, then the line that closes it with the last of them;
-//! - what lies between is gathered into runs of imports, of constants, of macros, or of other
+//! - what is between is gathered into runs of imports, of constants, of macros, or of other
 //!   statements;
 //! - the file's own documentation comes first, as a paragraph.
 //!
@@ -83,8 +83,8 @@ enum Role<'tree> {
     ModuleDoc,
     /// A statement that is gathered into runs: `imports`, `const`, `macro` or `other`.
     Statement(&'static str),
-    /// Braces or a condition around items that stand as if it were not there. What comes before
-    /// `head_end` goes with the first of them.
+    /// Braces or a condition around items that are as if it were not there. What comes before
+    /// `head_end` belongs to the first of them.
     Group { body: Node<'tree>, head_end: usize },
 }
 
@@ -100,7 +100,7 @@ struct Container<'tree> {
     is_type: bool,
 }
 
-/// Where a node stands.
+/// Where a node is.
 #[derive(Clone, Copy, Debug)]
 struct NodeContext {
     /// Directly in an `impl`, `trait` or `class`.
@@ -113,7 +113,7 @@ trait Grammar {
     fn language(&self) -> tree_sitter::Language;
     /// What `node` is.
     fn role<'tree>(&self, node: Node<'tree>, source: &str, context: NodeContext) -> Role<'tree>;
-    /// What stands between the parts of a symbol.
+    /// What is between the parts of a symbol.
     fn separator(&self) -> &'static str;
 }
 
@@ -142,7 +142,7 @@ fn field(node: Node<'_>, name: &str, source: &str) -> String {
 }
 
 /// Whether a comment that opens a file tells what the file is for: not its licence, and not what
-/// stands below it.
+/// is below it.
 fn is_file_doc(comment: Node<'_>, source: &str, context: NodeContext) -> bool {
     let Some(run) = comment_run(comment, source).filter(|_| context.is_first) else {
         return false;
@@ -215,7 +215,7 @@ struct BlockStart {
 }
 
 impl BlockStarts {
-    /// Begins a block at the line that `start` stands on, or at `start` where text stands before it.
+    /// Begins a block at the line that `start` is on, or at `start` where text is before it.
     fn add(&mut self, source: &str, start: usize, kind: BlockKind, is_run: bool) {
         let start = line_start(source, start);
         if let Some(last) = self.0.last()
@@ -248,7 +248,7 @@ impl BlockStarts {
     }
 }
 
-/// Divides a file at *cuts*: a line that closes a container goes with the container's last block.
+/// Divides a file at *cuts*: a line that closes a container belongs to the container's last block.
 struct Reader<'a> {
     grammar: &'a dyn Grammar,
     source: &'a str,
@@ -423,7 +423,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Writes comments that belong to nothing as statements of their own. Those that touch what
-    /// stands above them stay with it: some headers document that way.
+    /// is above them stay with it: some headers document that way.
     fn detach_leading(&mut self, level: &mut Level<'_>) {
         if let Some(lead) = level.leading.take()
             && level.is_file
@@ -476,7 +476,7 @@ fn definition(symbol: String, what: &str) -> BlockKind {
     }
 }
 
-/// The start of the line that `at` stands on, when only white space stands before it there.
+/// The start of the line that `at` is on, when only white space is before it there.
 fn line_start(source: &str, at: usize) -> usize {
     // No further than the indent: all of a file may be one line.
     let start = source[..at]
@@ -489,7 +489,7 @@ fn line_start(source: &str, at: usize) -> usize {
     }
 }
 
-/// Whether a line without text lies between the last text before `from` and `to`.
+/// Whether a line without text is between the last text before `from` and `to`.
 fn has_blank_line(source: &str, from: usize, to: usize) -> bool {
     let from = source[..from].trim_end().len().min(to);
     source[from..to].matches('\n').count() > 1

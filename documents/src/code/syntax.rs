@@ -14,12 +14,12 @@ use crate::language::Language;
 /// Larger files are generated, and their trees would take gigabytes.
 const SOURCE_BYTES_MAX: usize = 8 << 20;
 /// A file is given up when its parser reports more often than once in so many bytes: honest ones
-/// report once in a hundred, and a report takes longer the more ways there are to read what stands
+/// report once in a hundred, and a report takes longer the more ways there are to read what is
 /// before it.
 const BYTES_PER_PROGRESS_CALL: usize = 32;
 /// Reports that every file may take, however short.
 const PROGRESS_CALLS_MIN: usize = 5_000;
-/// A tree is believed when at most one of so many bytes is wrong.
+/// A tree is trusted when at most one of so many bytes is wrong.
 const BYTES_PER_ERROR_MIN: usize = 2;
 
 /// A way to read a file.

@@ -25,7 +25,7 @@ fn label(kind: &BlockKind) -> String {
     }
 }
 
-/// The law of this module: all text lies in a block.
+/// The law of this module: all text is in a block.
 fn assert_covers_all_lines(document: &ParsedDocument) {
     let is_blank = |text: &str| text.trim_matches('\u{feff}').trim().is_empty();
     let mut end = 0;

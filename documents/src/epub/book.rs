@@ -10,7 +10,8 @@ use crate::facts::TextMetrics;
 use crate::html::book_page;
 use crate::limits::{Limits, ParseError};
 use crate::warnings::{Warnings, count_noun, count_noun_is, listed};
-use crate::xml::node::{attribute, child, children, collapsed};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, child, children};
 
 /// A book, as its package document describes it.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ impl Book {
         Ok(book)
     }
 
-    /// Says what stands in the order of reading and is not read.
+    /// Says what is in the order of reading and is not read.
     pub(super) fn warn_unread(&self, warnings: &mut Warnings) {
         if self.unnamed > 0 {
             warnings.add(format!(

@@ -7,7 +7,8 @@ use roxmltree::Node;
 use super::book::Book;
 use super::{Files, path_of};
 use crate::limits::ParseError;
-use crate::xml::node::{attribute, child, children, collapsed, outermost};
+use crate::writing::running::collapsed;
+use crate::xml::node::{attribute, child, children, outermost};
 
 /// Titles by the path of their file, and the pages that show nothing else.
 #[derive(Debug, Default)]

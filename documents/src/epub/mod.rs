@@ -152,29 +152,8 @@ fn path_of(base: &str, address: &str) -> Option<String> {
     if path.is_empty() || scheme.contains(':') {
         return None;
     }
-    Some(resolve(base, &percent_decoded(path)))
-}
-
-fn percent_decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 16).ok()
-        });
-        match code {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let path = percent_encoding::percent_decode_str(path);
+    Some(resolve(base, &path.decode_utf8_lossy()))
 }
 
 #[cfg(test)]

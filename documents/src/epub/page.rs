@@ -1,7 +1,5 @@
 //! The files of a book, one after the other.
 
-use std::ops::Range;
-
 use super::contents::{Contents, Title};
 use super::source::with_end_tags;
 use super::{Files, path_of};
@@ -10,12 +8,11 @@ use crate::limits::{Limits, ParseError};
 use crate::package::pictures::Pictures;
 use crate::tree::{Asset, Block, BlockKind, MarkKind};
 use crate::warnings::{Warnings, count_noun_is, listed};
-use crate::writing::blocks::Blocks;
+use crate::writing::writer::Writer;
 
 /// What was read so far.
 pub(super) struct Pages<'a> {
-    text: String,
-    blocks: Blocks<'a>,
+    writer: Writer<'a>,
     pictures: Pictures,
     /// Files that the archive lacks, and those that are no text.
     missing: Vec<String>,
@@ -26,8 +23,7 @@ pub(super) struct Pages<'a> {
 impl<'a> Pages<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
         Pages {
-            text: String::new(),
-            blocks: Blocks::new(limits),
+            writer: Writer::new(limits),
             pictures: Pictures::new(limits),
             missing: Vec::new(),
             damaged: Vec::new(),
@@ -64,21 +60,13 @@ impl<'a> Pages<'a> {
         if let Some(title) = contents.title(path).filter(|_| !has_heading) {
             self.title(title, &text, &mut blocks)?;
         }
-        self.begin();
-        let start = self.text.len();
-        self.text.push_str(&text);
-        self.limits.check_text(self.text.len())?;
-        for mut block in blocks {
-            shift(&mut block, start);
-            for image in &mut block.images {
-                if let Some(picture) = path_of(path, image) {
-                    files.keep_picture(&mut self.pictures, &picture)?;
-                    *image = picture;
-                }
+        for image in blocks.iter_mut().flat_map(|block| &mut block.images) {
+            if let Some(picture) = path_of(path, image) {
+                files.keep_picture(&mut self.pictures, &picture)?;
+                *image = picture;
             }
-            self.blocks.push_block(block)?;
         }
-        Ok(())
+        self.writer.append(&text, blocks)
     }
 
     /// Gives a file its title: its first block, where that says the same.
@@ -95,18 +83,11 @@ impl<'a> Pages<'a> {
             first.kind = BlockKind::Heading(title.level);
             return Ok(());
         }
-        self.begin();
-        let start = self.text.len();
-        self.text.push_str(&title.text);
-        let range = start..self.text.len();
-        self.blocks
-            .push(BlockKind::Heading(title.level), range, Vec::new())
-    }
-
-    fn begin(&mut self) {
-        if !self.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
+        let heading = Block {
+            kind: BlockKind::Heading(title.level),
+            ..Block::default()
+        };
+        self.writer.add(heading, &title.text)
     }
 
     pub(super) fn finish(self, warnings: &mut Warnings) -> (String, Vec<Block>, Vec<Asset>) {
@@ -120,15 +101,8 @@ impl<'a> Pages<'a> {
             }
         }
         let pictures = self.pictures.finish(warnings);
-        (self.text, self.blocks.finish(), pictures)
-    }
-}
-
-fn shift(block: &mut Block, by: usize) {
-    let moved = |range: &Range<usize>| range.start + by..range.end + by;
-    block.range = moved(&block.range);
-    for mark in &mut block.marks {
-        mark.range = moved(&mark.range);
+        let (text, blocks) = self.writer.finish();
+        (text, blocks, pictures)
     }
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::facts::TextMetrics;
-use crate::package::archive::tests::packed;
+use crate::packed::packed;
 use crate::tree::BlockKind;
 
 const CONTAINER: &str =

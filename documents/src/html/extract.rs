@@ -1,23 +1,23 @@
 //! The walk over a page: elements to blocks.
 //!
 //! A *role* says what the text inside an element is. Headings, `pre` and tables of data are
-//! *closed*: whatever stands in them belongs to their one block. Elsewhere every block-level
+//! *closed*: whatever is in them belongs to their one block. Elsewhere every block-level
 //! element ends the running block before it and after it.
 //!
 //! Within a list of notes, paragraphs and items are notes. A term and what defines it are one
-//! block. A picture is a figure of its own, after the text that it stands in.
+//! block. A picture is a figure of its own, after the text that it is in.
 
 use scraper::node::Element;
 use scraper::{ElementRef, Node};
 
 use super::formula::Formula;
 use super::furniture::{has_descendant, is_boilerplate, is_hidden};
+use super::is_known;
 use super::picture::Picture;
 use super::table::Rows;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, MarkKind};
-use crate::writing::blocks::Blocks;
-use crate::writing::inline::Inline;
+use crate::writing::writer::Writer;
 
 /// What was found: a text and the blocks in it.
 #[derive(Debug, Default)]
@@ -36,53 +36,6 @@ pub(super) enum ExtractScope {
     /// The same, and every picture is a figure.
     Book,
 }
-
-const BLOCK_LEVEL: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hgroup",
-    "hr",
-    "html",
-    "legend",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "ul",
-];
 
 /// Everything that is to be read below `root`.
 pub(super) fn extract(
@@ -139,9 +92,7 @@ pub(super) fn extract(
 struct Walk<'a> {
     scope: ExtractScope,
     limits: &'a Limits,
-    text: String,
-    blocks: Blocks<'a>,
-    inline: Inline,
+    writer: Writer<'a>,
     /// Open elements.
     depth: usize,
     /// Roles of the open elements that have one, with their depths, innermost last.
@@ -156,7 +107,7 @@ struct Walk<'a> {
     note_mark: Option<String>,
     /// Open figures, with their depths and whether they have a caption.
     figures: Vec<(usize, bool)>,
-    /// Pictures that stand in the open block, and follow it.
+    /// Pictures that are in the open block, and follow it.
     pictures: Vec<Picture>,
     /// The formula before, while nothing was seen since: some pages have each twice.
     last_formula: Option<String>,
@@ -191,9 +142,7 @@ impl<'a> Walk<'a> {
         Walk {
             scope,
             limits,
-            text: String::new(),
-            blocks: Blocks::new(limits),
-            inline: Inline::default(),
+            writer: Writer::new(limits),
             depth: 0,
             roles: Vec::new(),
             closed: None,
@@ -212,10 +161,8 @@ impl<'a> Walk<'a> {
     fn finish(mut self) -> Result<Content, ParseError> {
         self.is_term_open = false;
         self.flush()?;
-        Ok(Content {
-            text: self.text,
-            blocks: self.blocks.finish(),
-        })
+        let (text, blocks) = self.writer.finish();
+        Ok(Content { text, blocks })
     }
 
     fn role(&self) -> Option<&BlockKind> {
@@ -224,12 +171,12 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: &str) {
         if matches!(self.role(), Some(BlockKind::Code(_))) {
-            return self.inline.push_verbatim(text);
+            return self.writer.inline.push_raw(text);
         }
         if !text.trim().is_empty() {
             self.visible();
         }
-        self.inline.push(text);
+        self.writer.inline.push(text);
     }
 
     /// Something visible comes next.
@@ -237,8 +184,8 @@ impl<'a> Walk<'a> {
         self.last_formula = None;
         self.is_term_open = false;
         if let Some(mark) = self.note_mark.take() {
-            self.inline.push(&mark);
-            self.inline.space();
+            self.writer.inline.push(&mark);
+            self.writer.inline.space();
         }
     }
 
@@ -264,7 +211,7 @@ impl<'a> Walk<'a> {
         }
         self.depth += 1;
         if let Some(kind) = mark_kind(value) {
-            self.inline.open(kind);
+            self.writer.inline.open(kind);
             self.link_depth += usize::from(kind == MarkKind::Link);
         }
         self.header_depth += usize::from(name == "header");
@@ -278,13 +225,15 @@ impl<'a> Walk<'a> {
     fn enter_open(&mut self, element: ElementRef<'_>) -> Result<(), ParseError> {
         let name = element.value().name();
         match name {
-            "dt" if self.is_term_open => self.inline.push_verbatim(", "),
+            "dt" if self.is_term_open => self.writer.inline.push_raw(", "),
             "dd" if self.is_term_open => {
-                let is_told = self.inline.tail(0).ends_with([':', '.', '?']);
-                self.inline.push_verbatim(if is_told { " " } else { ": " });
+                let is_told = self.writer.inline.tail(0).ends_with([':', '.', '?']);
+                self.writer
+                    .inline
+                    .push_raw(if is_told { " " } else { ": " });
             }
-            "br" => self.inline.line_break(),
-            name if BLOCK_LEVEL.contains(&name) => self.flush()?,
+            "br" => self.writer.inline.line_break(),
+            name if is_known("block-level", name) => self.flush()?,
             _ => {}
         }
         if is_figure(element.value()) {
@@ -329,17 +278,19 @@ impl<'a> Walk<'a> {
             (Some(BlockKind::Table), "table") => self.table.nested += 1,
             (Some(BlockKind::Table), "tr") if self.table.nested == 0 => self.table.rows.begin_row(),
             (Some(BlockKind::Table), "td" | "th") if self.table.nested == 0 => {
-                self.inline.truncate(0);
+                self.writer.inline.truncate(0);
             }
             // Items in a cell would run into each other.
-            (Some(BlockKind::Table), "li") if !self.inline.tail(0).trim().is_empty() => {
-                self.inline.push_verbatim(", ");
+            (Some(BlockKind::Table), "li") if !self.writer.inline.tail(0).trim().is_empty() => {
+                self.writer.inline.push_raw(", ");
             }
-            (Some(BlockKind::Code(_)), "br") => self.inline.push_verbatim("\n"),
-            (Some(BlockKind::Code(_)), name) if BLOCK_LEVEL.contains(&name) => {
-                self.inline.line_break();
+            (Some(BlockKind::Code(_)), "br") => self.writer.inline.push_raw("\n"),
+            (Some(BlockKind::Code(_)), name) if is_known("block-level", name) => {
+                self.writer.inline.line_break();
             }
-            (_, name) if name == "br" || BLOCK_LEVEL.contains(&name) => self.inline.space(),
+            (_, name) if name == "br" || is_known("block-level", name) => {
+                self.writer.inline.space()
+            }
             _ => {}
         }
     }
@@ -347,7 +298,7 @@ impl<'a> Walk<'a> {
     fn leave(&mut self, element: &Element) -> Result<(), ParseError> {
         let name = element.name();
         if let Some(kind) = mark_kind(element) {
-            self.inline.close();
+            self.writer.inline.close();
             self.link_depth -= usize::from(kind == MarkKind::Link);
         }
         self.header_depth -= usize::from(name == "header");
@@ -363,11 +314,11 @@ impl<'a> Walk<'a> {
     }
 
     fn leave_open(&mut self, name: &str) -> Result<(), ParseError> {
-        if name == "dt" && !self.inline.tail(0).trim().is_empty() {
+        if name == "dt" && !self.writer.inline.tail(0).trim().is_empty() {
             self.is_term_open = true;
         } else if name == "dl" && std::mem::take(&mut self.is_term_open) {
             self.flush_as(BlockKind::ListItem)?;
-        } else if BLOCK_LEVEL.contains(&name) {
+        } else if is_known("block-level", name) {
             self.flush()?;
         }
         if name == "li" {
@@ -393,18 +344,17 @@ impl<'a> Walk<'a> {
         match (self.role(), name) {
             (Some(BlockKind::Table), "table") => {
                 self.table.nested = self.table.nested.saturating_sub(1);
-                self.inline.space();
+                self.writer.inline.space();
             }
             (Some(BlockKind::Table), "caption") if self.table.nested == 0 => {
                 return self.flush_as(BlockKind::Caption);
             }
             (Some(BlockKind::Table), "td" | "th") if self.table.nested == 0 => {
-                let (text, _) = self.inline.take();
+                let text = self.writer.inline.take().as_str().trim().to_owned();
                 let (columns, rows) = (element.attr("colspan"), element.attr("rowspan"));
-                let text = text.trim().to_owned();
                 return self.table.rows.cell(text, columns, rows, self.limits);
             }
-            (_, name) if BLOCK_LEVEL.contains(&name) => self.inline.space(),
+            (_, name) if is_known("block-level", name) => self.writer.inline.space(),
             _ => {}
         }
         Ok(())
@@ -421,7 +371,7 @@ impl<'a> Walk<'a> {
             self.flush()?;
         }
         self.visible();
-        self.inline.push(&formula.text);
+        self.writer.inline.push(&formula.text);
         self.last_formula = Some(formula.text);
         if is_display {
             self.flush_as(BlockKind::Equation)
@@ -447,20 +397,20 @@ impl<'a> Walk<'a> {
         match self.role() {
             Some(BlockKind::Code(_)) => return Ok(()),
             Some(BlockKind::Table) if self.closed.is_some() => {
-                self.inline.space();
-                self.inline.push(&picture.alt_text);
-                self.inline.space();
+                self.writer.inline.space();
+                self.writer.inline.push(&picture.alt_text);
+                self.writer.inline.space();
                 if !picture.address.is_empty() {
                     self.table.images.push(picture.address);
                 }
                 return Ok(());
             }
             // Headings are drawn in some books.
-            Some(BlockKind::Heading(_)) => self.inline.push(&picture.alt_text),
+            Some(BlockKind::Heading(_)) => self.writer.inline.push(&picture.alt_text),
             _ => {}
         }
         self.pictures.push(picture);
-        if self.inline.len() == 0 && self.closed.is_none() {
+        if self.writer.inline.len() == 0 && self.closed.is_none() {
             self.flush_pictures()
         } else {
             Ok(())
@@ -469,22 +419,20 @@ impl<'a> Walk<'a> {
 
     fn flush_pictures(&mut self) -> Result<(), ParseError> {
         for picture in std::mem::take(&mut self.pictures) {
-            let start = self.begin_block();
-            self.text.push_str(&picture.text());
-            self.limits.check_text(self.text.len())?;
+            let text = picture.text();
             let images = Some(picture.address).filter(|address| !address.is_empty());
-            self.blocks.push_block(Block {
+            let figure = Block {
                 kind: BlockKind::Figure,
-                range: start..self.text.len(),
                 images: images.into_iter().collect(),
                 ..Block::default()
-            })?;
+            };
+            self.writer.add(figure, &text)?;
         }
         Ok(())
     }
 
     fn flush_table(&mut self) -> Result<(), ParseError> {
-        self.inline.truncate(0);
+        self.writer.inline.truncate(0);
         let table = std::mem::take(&mut self.table);
         let kind = if table.rows.is_table() {
             BlockKind::Table
@@ -494,27 +442,16 @@ impl<'a> Walk<'a> {
         let Some(text) = table.rows.finish(self.limits)? else {
             return Ok(());
         };
-        let start = self.begin_block();
-        self.text.push_str(&text);
-        self.limits.check_text(self.text.len())?;
-        self.blocks.push_block(Block {
+        let block = Block {
             kind,
-            range: start..self.text.len(),
             images: table.images,
             ..Block::default()
-        })
-    }
-
-    /// Parts the text from the block before; returns where the next begins.
-    fn begin_block(&mut self) -> usize {
-        if !self.text.is_empty() {
-            self.text.push_str("\n\n");
-        }
-        self.text.len()
+        };
+        self.writer.add(block, &text)
     }
 
     fn flush(&mut self) -> Result<(), ParseError> {
-        // What a term means stands with it.
+        // What a term means belongs to it.
         if self.is_term_open {
             return Ok(());
         }
@@ -527,33 +464,11 @@ impl<'a> Walk<'a> {
     }
 
     fn flush_as(&mut self, kind: BlockKind) -> Result<(), ParseError> {
-        self.flush_text_as(kind)?;
+        self.writer.end(Block {
+            kind,
+            ..Block::default()
+        })?;
         self.flush_pictures()
-    }
-
-    fn flush_text_as(&mut self, kind: BlockKind) -> Result<(), ParseError> {
-        let (content, mut marks) = self.inline.take();
-        let lead = match kind {
-            BlockKind::Code(_) => content.len() - content.trim_start_matches(['\n', '\r']).len(),
-            _ => content.len() - content.trim_start().len(),
-        };
-        let content = content.trim_end();
-        if content.len() <= lead {
-            return Ok(());
-        }
-        let start = self.begin_block();
-        self.text.push_str(&content[lead..]);
-        self.limits.check_text(self.text.len())?;
-        let end = self.text.len();
-        for mark in &mut marks {
-            let place = |at: usize| start + at.saturating_sub(lead).min(end - start);
-            mark.range = place(mark.range.start)..place(mark.range.end);
-        }
-        marks.retain(|mark| !mark.range.is_empty());
-        if matches!(kind, BlockKind::Code(_)) {
-            marks.clear();
-        }
-        self.blocks.push(kind, start..end, marks)
     }
 }
 
@@ -561,8 +476,6 @@ fn is_figure(element: &Element) -> bool {
     let classes = ["gallerybox", "thumb", "wp-caption"];
     element.name() == "figure" || element.classes().any(|c| classes.contains(&c))
 }
-
-const CAPTION_CLASSES: &[&str] = &["gallerytext", "thumbcaption", "wp-caption-text"];
 
 /// Figures with more elements than this are no figures.
 const FIGURE_ELEMENTS_MAX: usize = 1_000;
@@ -573,7 +486,7 @@ fn has_caption(figure: ElementRef<'_>) -> bool {
 }
 
 fn is_caption(element: &Element) -> bool {
-    element.name() == "figcaption" || element.classes().any(|c| CAPTION_CLASSES.contains(&c))
+    element.name() == "figcaption" || element.classes().any(|c| is_known("caption-classes", c))
 }
 
 /// The list of notes or works that an element is.

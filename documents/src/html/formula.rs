@@ -7,7 +7,7 @@ use scraper::ElementRef;
 pub(super) struct Formula {
     /// TeX, or whatever the page says in its place.
     pub(super) text: String,
-    /// Whether it stands on a line of its own.
+    /// Whether it is on a line of its own.
     pub(super) is_display: bool,
 }
 

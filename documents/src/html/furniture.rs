@@ -1,69 +1,13 @@
 //! What a page shows that is not its text: menus, banners, buttons, links to share it.
 //!
 //! Elements and roles say so themselves. Beyond that, the classes of widespread site software are
-//! known by name, and words that begin a class or id are believed where little text is in it.
+//! known by name, and words that begin a class or id are trusted where little text is in it.
 
 use scraper::ElementRef;
 
-const HIDDEN_ELEMENTS: &[&str] = &[
-    "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "head",
-    "select", "datalist", "textarea", "audio", "video", "map",
-];
-const BOILERPLATE_ELEMENTS: &[&str] = &["nav", "footer", "aside", "button", "dialog", "menu"];
-const BOILERPLATE_ROLES: &[&str] = &[
-    "navigation",
-    "banner",
-    "contentinfo",
-    "complementary",
-    "search",
-    "menu",
-    "menubar",
-    "toolbar",
-    "dialog",
-    "alertdialog",
-];
-/// Classes by which widespread site software names what is not the text.
-const BOILERPLATE_CLASSES: &[&str] = &[
-    "ambox",
-    "authority-control",
-    "breadcrumb",
-    "breadcrumbs",
-    "catlinks",
-    "hash-link",
-    "hatnote",
-    "headerlink",
-    "mw-cite-backlink",
-    "mw-editsection",
-    "mw-indicators",
-    "mw-jump-link",
-    "after-portlet",
-    "mw-redirectedfrom",
-    "navbar",
-    "navbox",
-    "noprint",
-    "pagination",
-    "portal-bar",
-    "printfooter",
-    "screen-reader-text",
-    "side-box",
-    "sidebar",
-    "sister-bar",
-    "sistersitebox",
-    "sr-only",
-    "toc",
-    "visually-hidden",
-];
-/// Classes of an `aside` that belongs to the text.
-const REMARKS: &[&str] = &[
-    "admonition",
-    "callout",
-    "footnote",
-    "hint",
-    "note",
-    "tip",
-    "warning",
-];
-/// What a class or an id of such an element begins with.
+use super::is_known;
+
+/// What a class or an id of an element that belongs to the site begins with.
 const BOILERPLATE_PREFIXES: &[&str] = &[
     "advert",
     "ads-",
@@ -99,7 +43,7 @@ pub(super) fn is_hidden(element: ElementRef<'_>) -> bool {
     value.attr("hidden").is_some()
         || style.contains("display:none")
         || style.contains("display: none")
-        || HIDDEN_ELEMENTS.contains(&value.name())
+        || is_known("hidden", value.name())
         // The same formula once more, in glyphs that are set by hand.
         || value.classes().any(|class| class == "katex-html")
 }
@@ -109,11 +53,11 @@ pub(super) fn is_hidden(element: ElementRef<'_>) -> bool {
 pub(super) fn is_boilerplate(element: ElementRef<'_>, is_in_header: bool) -> bool {
     let value = element.value();
     let name = value.name();
-    let is_aside = name == "aside" && value.classes().any(|c| REMARKS.contains(&c));
-    (BOILERPLATE_ELEMENTS.contains(&name) && !is_aside)
+    let is_aside = name == "aside" && value.classes().any(|c| is_known("remark-classes", c));
+    (is_known("boilerplate", name) && !is_aside)
         || value.attr("aria-hidden") == Some("true")
-        || value.attr("role").is_some_and(|r| BOILERPLATE_ROLES.contains(&r))
-        || value.classes().any(|c| BOILERPLATE_CLASSES.contains(&c))
+        || value.attr("role").is_some_and(|r| is_known("boilerplate-roles", r))
+        || value.classes().any(|c| is_known("boilerplate-classes", c))
         // A header that holds the page's title is no mere banner, but its lists are menus.
         || (matches!(name, "ul" | "ol") && is_in_header)
         || (name == "header" && !has_descendant(element, &["h1"]))

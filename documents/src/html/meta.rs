@@ -5,6 +5,7 @@ use scraper::{ElementRef, Html};
 use crate::cues::heading::title_heading;
 use crate::cues::year::year;
 use crate::tree::{BlockKind, ParsedDocument};
+use crate::writing::running::collapsed;
 
 const AUTHOR_KEYS: &[&str] = &["author", "article:author", "citation_author", "dc.creator"];
 const DATE_KEYS: &[&str] = &[
@@ -62,7 +63,7 @@ fn marked_authors(page: &Html) -> Vec<String> {
             .find(|e| is_word_of(*e, "itemprop", "name"))
             .unwrap_or(marked);
         let shown: String = name.text().take(AUTHOR_ELEMENTS_MAX).collect();
-        let shown = collapse(&shown);
+        let shown = collapsed(&shown);
         let is_name = !shown.is_empty() && shown.len() <= AUTHOR_LEN_MAX;
         if is_name && !authors.contains(&shown) && authors.len() < AUTHORS_MAX {
             authors.push(shown);
@@ -87,7 +88,7 @@ fn entries(page: &Html) -> Vec<(String, String)> {
             let key = ["name", "property", "itemprop"]
                 .iter()
                 .find_map(|attribute| meta.attr(attribute))?;
-            let content = collapse(meta.attr("content")?);
+            let content = collapsed(meta.attr("content")?);
             (!content.is_empty()).then(|| (key.to_ascii_lowercase(), content))
         })
         .collect()
@@ -97,7 +98,7 @@ fn entries(page: &Html) -> Vec<(String, String)> {
 /// stated title, else the heading above all others.
 fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -> Option<String> {
     let name = elements(page, "title")
-        .map(|title| collapse(&title.text().collect::<String>()))
+        .map(|title| collapsed(&title.text().collect::<String>()))
         .find(|title| !title.is_empty())
         .or_else(|| {
             let (_, title) = entries.iter().find(|(key, _)| key == "og:title")?;
@@ -118,7 +119,7 @@ fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -
     }
 }
 
-/// Where the page says that it stands: its canonical address, the one for sharing it, or its base.
+/// Where the page says that it is: its canonical address, the one for sharing it, or its base.
 fn address(page: &Html, entries: &[(String, String)]) -> Option<String> {
     let is_canonical = |link: &ElementRef<'_>| link.attr("rel") == Some("canonical");
     let canonical = elements(page, "link").filter(is_canonical);
@@ -135,8 +136,4 @@ fn elements<'a>(page: &'a Html, name: &str) -> impl Iterator<Item = ElementRef<'
     page.root_element()
         .descendent_elements()
         .filter(move |element| element.value().name() == name)
-}
-
-fn collapse(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

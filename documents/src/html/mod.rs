@@ -13,11 +13,14 @@
 //!
 //! Start reading at [`main_content`]; the walk is in [`extract`].
 
+use std::sync::LazyLock;
+
 use scraper::{ElementRef, Html};
 
 use crate::decode::decode_html;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
+use crate::tables::Tables;
 use crate::tree::{Block, ParsedDocument};
 use extract::{Content, ExtractScope, extract};
 
@@ -29,10 +32,17 @@ mod meta;
 mod picture;
 mod table;
 
-/// A `<main>` with this many bytes of text is believed without a look at the rest.
+/// A `<main>` with this many bytes of text is trusted without a look at the rest.
 const MAIN_BYTES_MIN: usize = 250;
-/// A shorter one is believed when the whole page has at most this many times its text.
+/// A shorter one is trusted when the whole page has at most this many times its text.
 const MAIN_SHARE: usize = 4;
+
+static NAMES: LazyLock<Tables> = LazyLock::new(|| Tables::parse(include_str!("names.txt")));
+
+/// Whether a table of `names.txt` has the name.
+fn is_known(table: &str, name: &str) -> bool {
+    NAMES.get(table, name).is_some()
+}
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let decoded = decode_html(bytes)?;

@@ -1,6 +1,9 @@
 //! Which pictures of a page say something.
 
+use percent_encoding::percent_decode_str;
 use scraper::ElementRef;
+
+use crate::writing::running::collapsed;
 
 /// Pictures at most this wide or high are icons, in pixels.
 const ICON_PX_MAX: u32 = 40;
@@ -39,7 +42,7 @@ impl Picture {
             .find(|value| !value.trim().is_empty())
             .unwrap_or_default();
         let picture = Picture {
-            alt_text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            alt_text: collapsed(text),
             address: address.unwrap_or_default(),
         };
         (!picture.alt_text.is_empty() || !picture.address.is_empty()).then_some(picture)
@@ -52,11 +55,13 @@ impl Picture {
         }
         let path = self.address.split(['?', '#']).next().unwrap_or_default();
         let name = path.trim_end_matches('/').rsplit('/').next();
-        without_width(&unescaped(name.unwrap_or_default())).to_owned()
+        let name = name.unwrap_or_default();
+        let decoded = percent_decode_str(name).decode_utf8();
+        without_width(&decoded.unwrap_or(name.into())).to_owned()
     }
 
     /// Whether a reader would miss it: no icon, and no link without a word on it. `is_in_link`,
-    /// `has_caption`: what stands around it.
+    /// `has_caption`: what is around it.
     pub(super) fn is_informative(
         &self,
         element: ElementRef<'_>,
@@ -114,25 +119,4 @@ fn without_width(name: &str) -> &str {
         Some((width, rest)) if width.bytes().all(|b| b.is_ascii_digit()) => rest,
         _ => name,
     }
-}
-
-/// A part of an address with its `%2C` as characters; as it is where they are none.
-fn unescaped(part: &str) -> String {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte.filter(|_| first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| part.to_owned())
 }

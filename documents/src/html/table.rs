@@ -9,7 +9,7 @@ const SPAN_MAX: usize = 1_000;
 /// What a cell is counted for, however little it holds: it takes memory of its own.
 const CELL_BYTES: usize = 16;
 
-/// A table of data. A cell that spans several places stands in the first of them; the others are
+/// A table of data. A cell that spans several places is in the first of them; the others are
 /// empty.
 #[derive(Debug, Default)]
 pub(super) struct Rows {

@@ -206,7 +206,7 @@ fn tiff(bytes: &[u8], facts: &mut Header, is_file: bool) {
             }
         };
         let text = || {
-            // Up to four bytes stand in the field itself.
+            // Up to four bytes are in the field itself.
             let at = if len <= 4 {
                 field + 8
             } else {

@@ -10,7 +10,8 @@ use crate::cues::year::year;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Asset, Block, BlockKind, ParsedDocument};
-use crate::writing::running::{RunningText, Writer};
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 
 mod header;
 
@@ -76,8 +77,8 @@ pub(super) fn parse(
         images: vec![name.clone()],
         ..Block::default()
     };
-    out.add_block(block, words)?;
-    out.finish(&mut document);
+    out.write_block(block, words)?;
+    out.finish_into(&mut document);
     if bytes.len() <= limits.assets_max {
         let bytes = bytes.to_vec();
         document.assets.push(Asset { name, bytes });

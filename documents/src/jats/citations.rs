@@ -82,7 +82,7 @@ fn is_dash(text: &str) -> bool {
     matches!(inner, "-" | "–" | "—" | "−" | "‐" | "‑")
 }
 
-/// The ends of a range that stands within one element: `3–5`.
+/// The ends of a range that is within one element: `3–5`.
 fn range_in(visible: &str) -> Option<(u32, u32)> {
     let inner = visible.trim_matches(['[', ']', '(', ')', ' ']);
     let (low, high) = inner.split_once(['-', '–', '—', '−'])?;

@@ -42,7 +42,7 @@ struct Entity<'s> {
 fn declared(source: &str) -> Result<Vec<Entity<'_>>, ParseError> {
     let mut found = Vec::new();
     for declaration in source.split("<!ENTITY").skip(1) {
-        // Quoted, so a `>` may stand in it: up to the next declaration is always long enough.
+        // Quoted, so a `>` may be in it: up to the next declaration is always long enough.
         let declaration = declaration
             .split_once("]>")
             .map_or(declaration, |(own, _)| own);

@@ -3,6 +3,7 @@
 use roxmltree::Node;
 
 use super::{below, text_of};
+use crate::writing::running::collapsed;
 
 /// The formula of an element (`disp-formula`, `inline-formula`, `alternatives`, `tex-math`, `math`), without delimiters.
 pub(super) fn text<'x>(node: Node<'x, 'x>) -> Option<String> {
@@ -10,7 +11,7 @@ pub(super) fn text<'x>(node: Node<'x, 'x>) -> Option<String> {
     let formula = tex.filter(|tex| !tex.is_empty()).or_else(|| {
         let mut line = String::new();
         linear(below_or_self(node, "math")?, &mut line);
-        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+        Some(collapsed(&line))
     });
     formula.filter(|formula| !formula.is_empty())
 }
@@ -91,7 +92,7 @@ fn linear<'x>(node: Node<'x, 'x>, out: &mut String) {
     }
 }
 
-/// Relations and sums stand apart from their neighbours; brackets, commas and the invisible do not.
+/// Relations and sums are apart from their neighbours; brackets, commas and the invisible do not.
 fn operator(sign: &str, out: &mut String) {
     match sign {
         "\u{2061}" | "\u{2062}" | "\u{2063}" | "\u{2064}" => {}

@@ -18,6 +18,7 @@ use crate::kind::Kind;
 use crate::limits::within;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{ParsedDocument, Reference};
+use crate::writing::running::collapsed;
 
 mod citations;
 mod entities;
@@ -144,7 +145,7 @@ fn below<'x>(node: Node<'x, 'x>, name: &str) -> Option<Node<'x, 'x>> {
 fn text_of(node: Node<'_, '_>) -> String {
     let texts = node.descendants().filter(|node| node.is_text());
     let text: String = texts.filter_map(|node| node.text()).collect();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    collapsed(&text)
 }
 
 /// The text of the first child of this name, where it has any.

@@ -31,7 +31,7 @@ const VENUES: &[&str] = &[
     "publisher-name",
     "institution",
 ];
-/// Where an authors' name may stand in punctuation: the end of a sentence may not follow these.
+/// Where an authors' name may be in punctuation: the end of a sentence may not follow these.
 const PERIODS: &[char] = &['.', '?', '!'];
 
 pub(super) fn read<'x>(entry: Node<'x, 'x>) -> Reference {
@@ -85,7 +85,7 @@ fn inside<'x>(work: Node<'x, 'x>, name: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The authors' elements: those of the group of authors, else of any group, else those that stand free.
+/// The authors' elements: those of the group of authors, else of any group, else those that are free.
 fn people<'x>(work: Node<'x, 'x>) -> Vec<Node<'x, 'x>> {
     let mut groups = work
         .descendants()

@@ -9,7 +9,7 @@ use crate::writing::running::RunningText;
 
 /// Rows or columns that one cell may span; real tables stay far below.
 const SPAN_MAX: usize = 200;
-/// Bytes of a cell that are repeated in each row it spans; longer ones stand in their first row only.
+/// Bytes of a cell that are repeated in each row it spans; longer ones are in their first row only.
 const REPEATED_LEN_MAX: usize = 200;
 /// Cells of one table, spanned places included.
 const CELLS_MAX: usize = 1_000_000;

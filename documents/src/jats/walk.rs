@@ -4,69 +4,20 @@
 //! kind that the elements around it ask for. Inside a title, a table cell or a footnote nothing is written: there
 //! every element only adds to the text. The walk is recursive; the file's depth was bounded before.
 
+use std::sync::LazyLock;
+
 use roxmltree::Node;
 
 use super::{Works, below, child, citations, meta, references, text_in, text_of};
 use crate::limits::{Limits, ParseError};
+use crate::tables::Tables;
 use crate::tree::{BlockKind, MarkKind, ParsedDocument};
-use crate::writing::running::{RunningText, Writer};
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 
 mod floats;
 
-/// Facts about other elements, or what machines read.
-const IGNORED_ELEMENTS: &[&str] = &[
-    "object-id",
-    "institution-id",
-    "contrib-id",
-    "permissions",
-    "alt-text",
-    "long-desc",
-    "sec-meta",
-    "fn-meta",
-    "processing-meta",
-    "custom-meta-group",
-    "related-article",
-    "related-object",
-    "front",
-    "front-stub",
-    "sub-article",
-    "response",
-    "ref",
-    "index-term",
-    "kwd-group",
-    "subj-group",
-    "counts",
-];
-
-/// Elements that stand for a section: their title is a heading.
-const SECTIONS: &[&str] = &[
-    "sec",
-    "ack",
-    "app",
-    "app-group",
-    "notes",
-    "glossary",
-    "bio",
-    "abstract",
-    "trans-abstract",
-    "fn-group",
-    "ref-list",
-    "author-notes",
-    "sig-block",
-    "floats-group",
-    "back",
-    "body",
-];
-
-/// Elements whose text is emphasised, strong, code or a link.
-const MARKED: &[(&str, MarkKind)] = &[
-    ("italic", MarkKind::Emphasis),
-    ("bold", MarkKind::Strong),
-    ("monospace", MarkKind::Code),
-    ("ext-link", MarkKind::Link),
-    ("uri", MarkKind::Link),
-    ("email", MarkKind::Link),
-];
+static NAMES: LazyLock<Tables> = LazyLock::new(|| Tables::parse(include_str!("names.txt")));
 
 /// Writes the article's text into the document.
 pub(super) fn write<'x>(
@@ -93,7 +44,7 @@ pub(super) fn write<'x>(
             walk.sub_article(node)?;
         }
     }
-    walk.out.finish(document);
+    walk.out.finish_into(document);
     Ok(())
 }
 
@@ -138,7 +89,7 @@ impl<'x> Walk<'_, 'x> {
         self.level = u8::from(title.is_some());
         if let Some(title) = title {
             self.out
-                .add(BlockKind::Heading(1), RunningText::verbatim(title))?;
+                .write(BlockKind::Heading(1), RunningText::verbatim(title))?;
         }
         self.article(article)?;
         self.level = 0;
@@ -154,7 +105,7 @@ impl<'x> Walk<'_, 'x> {
             self.running.push(text);
             return Ok(());
         }
-        if !node.is_element() || IGNORED_ELEMENTS.contains(&node.tag_name().name()) {
+        if !node.is_element() || NAMES.get("ignored", node.tag_name().name()).is_some() {
             return Ok(());
         }
         if self.closed_depth > 0 || !self.block(node)? {
@@ -170,7 +121,7 @@ impl<'x> Walk<'_, 'x> {
         match name {
             "fn" if is_inline(node) => return Ok(false),
             "code" if !text_is_long(node) => return Ok(false),
-            _ if SECTIONS.contains(&name) => self.section(node)?,
+            _ if NAMES.get("sections", name).is_some() => self.section(node)?,
             "p" | "attrib" | "verse-line" | "fig-group" | "table-wrap-group" => {
                 self.as_kind(self.kind.clone(), node)?;
             }
@@ -191,7 +142,7 @@ impl<'x> Walk<'_, 'x> {
         Ok(true)
     }
 
-    /// Reads what stands in running text.
+    /// Reads what is in running text.
     fn inline(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         let from = self.running.len();
         match node.tag_name().name() {
@@ -228,8 +179,8 @@ impl<'x> Walk<'_, 'x> {
             _ => self.children(node)?,
         }
         let name = node.tag_name().name();
-        if let Some((_, kind)) = MARKED.iter().find(|(marked, _)| *marked == name) {
-            self.running.mark(*kind, from);
+        if let Some(kind) = NAMES.get("marked", name).and_then(MarkKind::from_name) {
+            self.running.mark(kind, from);
         }
         Ok(())
     }
@@ -253,13 +204,13 @@ impl<'x> Walk<'_, 'x> {
                 running.space();
                 running.append(body);
             }
-            self.out.add(self.kind.clone(), running)?;
+            self.out.write(self.kind.clone(), running)?;
             if self.kind == BlockKind::ListItem {
                 self.kind = BlockKind::Paragraph;
             }
         }
         for note in std::mem::take(&mut self.notes) {
-            self.out.add(BlockKind::Footnote, note)?;
+            self.out.write(BlockKind::Footnote, note)?;
         }
         Ok(())
     }
@@ -308,10 +259,10 @@ impl<'x> Walk<'_, 'x> {
     fn heading(&mut self, mut title: RunningText) -> Result<(), ParseError> {
         if self.box_depth > 0 {
             title.mark(MarkKind::Strong, 0);
-            return self.out.add(self.kind.clone(), title);
+            return self.out.write(self.kind.clone(), title);
         }
         self.level = self.level.saturating_add(1);
-        self.out.add(BlockKind::Heading(self.level), title)
+        self.out.write(BlockKind::Heading(self.level), title)
     }
 
     fn reference(&mut self, entry: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -325,13 +276,13 @@ impl<'x> Walk<'_, 'x> {
             running.push(&format!("[{}] ", reference.label));
         }
         running.push(&reference.text);
-        self.out.add(BlockKind::Reference(Some(index)), running)
+        self.out.write(BlockKind::Reference(Some(index)), running)
     }
 
     fn footnote(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let note = self.gather(node)?;
-        self.out.add(BlockKind::Footnote, note)
+        self.out.write(BlockKind::Footnote, note)
     }
 
     fn list(&mut self, list: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -370,7 +321,7 @@ impl<'x> Walk<'_, 'x> {
             }
             running.space();
         }
-        self.out.add(BlockKind::ListItem, running)
+        self.out.write(BlockKind::ListItem, running)
     }
 
     fn boxed(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -407,14 +358,8 @@ fn is_title(node: &Node<'_, '_>) -> bool {
 }
 
 fn default_title(section: &str) -> &'static str {
-    match section {
-        "abstract" | "trans-abstract" => "Abstract",
-        "ack" => "Acknowledgements",
-        "app" => "Appendix",
-        "glossary" => "Glossary",
-        "ref-list" => "References",
-        _ => "",
-    }
+    let title = NAMES.get("sections", section);
+    title.filter(|title| *title != "-").unwrap_or_default()
 }
 
 /// A footnote within a sentence, rather than in a group of them.

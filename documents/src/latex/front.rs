@@ -1,4 +1,4 @@
-//! What a file says of itself: title, authors, date, its own kinds of theorems, and where its text stands.
+//! What a file says of itself: title, authors, date, its own kinds of theorems, and where its text is.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The second pass: the file's own commands and environments are written out.
 //!
 //! Definitions (`\newcommand`, `\def` with plain parameters, `\newenvironment`, `\DeclareMathOperator`) leave the text
-//! and hold from where they stand, whatever group they are in. What a command writes is read again, as LaTeX does.
+//! and hold from where they are, whatever group they are in. What a command writes is read again, as LaTeX does.
 //!
 //! Hostile files define commands that write themselves. Such a command stays as it is below [`DEPTH_MAX`] expansions
 //! within one another; all expansions together are at most [`EXPANSIONS_MAX`], and what they write is bounded as the
@@ -108,7 +108,7 @@ impl Pass<'_> {
                 }
                 None => {
                     self.out.push_str(&text[command..end]);
-                    // What stands behind the command that wrote this is no part of its name.
+                    // What is behind the command that wrote this is no part of its name.
                     let is_word = name.ends_with(|c: char| c.is_ascii_alphabetic());
                     if is_word && end == text.len() && self.frames.len() > 1 {
                         self.out.push(' ');
@@ -324,7 +324,7 @@ fn argument(text: &str, at: usize) -> (&str, usize) {
     (&rest[..len], at + len)
 }
 
-/// What stands between `open` at `at` and its `close`, and where that ends.
+/// What is between `open` at `at` and its `close`, and where that ends.
 fn delimited(text: &str, at: usize, open: u8, close: u8) -> Option<(&str, usize)> {
     let bytes = text.as_bytes().get(at..)?;
     if bytes.first() != Some(&open) {

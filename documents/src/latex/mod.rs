@@ -71,7 +71,7 @@ fn write(
         ));
         document.warnings = warnings.finish();
     }
-    walk.out.finish(document);
+    walk.out.finish_into(document);
     Ok(())
 }
 

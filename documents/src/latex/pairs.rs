@@ -18,7 +18,7 @@ pub(super) struct Pairs {
     environments: Vec<Environment>,
 }
 
-/// What stands between a `\begin` and its `\end`.
+/// What is between a `\begin` and its `\end`.
 #[derive(Clone, Debug)]
 pub(super) struct Environment {
     begin: usize,
@@ -71,7 +71,7 @@ impl Pairs {
         Some(self.braces[at].1 as usize)
     }
 
-    /// The environment whose `\begin` stands at `begin`.
+    /// The environment whose `\begin` is at `begin`.
     pub(super) fn environment(&self, begin: usize) -> Option<&Environment> {
         let at = self
             .environments
@@ -87,7 +87,7 @@ struct Scan {
     /// Braces (true) and brackets that are open, outermost first.
     open: Vec<(usize, bool)>,
     brace_depth: usize,
-    /// Environments that are open: where their `\begin` stands, and their name.
+    /// Environments that are open: where their `\begin` is, and their name.
     open_environments: Vec<(usize, Range<usize>)>,
 }
 

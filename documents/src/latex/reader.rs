@@ -15,7 +15,7 @@ impl<'s> Reader<'s> {
         Reader { text, pairs }
     }
 
-    /// The name of the command whose backslash stands at `at`, and where it ends.
+    /// The name of the command whose backslash is at `at`, and where it ends.
     pub(super) fn name(&self, at: usize) -> (&'s str, usize) {
         let end = at + 1 + name_len(&self.text[at + 1..]);
         (&self.text[at + 1..end], end)

@@ -1,7 +1,7 @@
 //! The first pass: comments and what is printed letter by letter are taken out of the source.
 //!
 //! Everything after it can trust that a `%` is a percent sign behind a backslash, and that no `\verb` is left. Where
-//! something was set aside stands [`RAW`], its number and a semicolon.
+//! something was set aside is [`RAW`], its number and a semicolon.
 
 use super::pairs::name_len;
 
@@ -69,7 +69,7 @@ struct Pass<'s> {
 }
 
 impl Pass<'_> {
-    /// Reads what stands at `at`; returns where to go on.
+    /// Reads what is at `at`; returns where to go on.
     fn step(&mut self, at: usize) -> Option<usize> {
         let rest = &self.source[at..];
         let c = rest.chars().next()?;
@@ -180,7 +180,7 @@ impl Pass<'_> {
         self.inline_code(at + open.len_utf8(), close)
     }
 
-    /// Sets aside what stands between `at` and the next `close` of the line; returns where it ends.
+    /// Sets aside what is between `at` and the next `close` of the line; returns where it ends.
     fn inline_code(&mut self, at: usize, close: char) -> Option<usize> {
         let rest = self.near(at);
         let len = find_on_line(rest, close)?;
@@ -219,7 +219,7 @@ impl Pass<'_> {
         Some(end)
     }
 
-    /// What stands at `at`, as far as a search may go.
+    /// What is at `at`, as far as a search may go.
     fn near(&self, at: usize) -> &str {
         let rest = &self.source[at..];
         &rest[..rest.floor_char_boundary(INLINE_LEN_MAX)]

@@ -13,7 +13,7 @@ const CELLS_MAX: usize = 1_000_000;
 /// Columns that one cell may span.
 const SPAN_MAX: usize = 200;
 
-/// Reads and writes the table whose rows stand in `range`.
+/// Reads and writes the table whose rows are in `range`.
 pub(super) fn write(walk: &mut Walk<'_, '_>, range: Range<usize>) -> Result<(), ParseError> {
     let mut rows = vec![Vec::new()];
     let mut count = 0;

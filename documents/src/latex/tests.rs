@@ -408,7 +408,7 @@ fn files_that_would_stand_in_the_text_are_told() {
         other[0].contains("(a.py, ch/two, one and three)"),
         "{other:?}"
     );
-    // What to do is told however long the names are.
+    // What to do is reported however long the names are.
     let long = |n: usize| format!("\\input{{{n}{}}}", "x".repeat(60));
     let other = warnings(&format!("Ducks. {}", (0..8).map(long).collect::<String>()));
     assert!(other[0].starts_with("8 other files"), "{other:?}");

@@ -16,7 +16,8 @@ use super::source::{CODE_PLACEHOLDER, RawCode};
 use super::{algorithm, commands, letters};
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, MarkKind};
-use crate::writing::running::{RunningText, Writer};
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 
 mod environments;
 mod formulas;
@@ -46,9 +47,9 @@ pub(super) struct Walk<'a, 's> {
     /// Names of the file's own theorems by their environment.
     pub(super) statements: HashMap<String, String>,
     pub(super) reference_list: ReferenceList,
-    /// Where each `\)` and each `\]` stands.
+    /// Where each `\)` and each `\]` is.
     formula_ends: [Vec<usize>; 2],
-    /// Names of the other files whose text would stand here.
+    /// Names of the other files whose text would be here.
     pub(super) files: BTreeSet<String>,
     /// Whether an algorithm is being read, whose commands are its words.
     pub(super) is_algorithm: bool,
@@ -318,7 +319,7 @@ impl<'a, 's> Walk<'a, 's> {
         self.write(BlockKind::Heading(level), title)
     }
 
-    /// Writes a block that stands by itself, or lets it wait for the block around it.
+    /// Writes a block that is by itself, or lets it wait for the block around it.
     fn standing(
         &mut self,
         kind: BlockKind,
@@ -355,14 +356,14 @@ impl<'a, 's> Walk<'a, 's> {
         kind: BlockKind,
         running: RunningText,
     ) -> Result<(), ParseError> {
-        self.out.add(kind, running)?;
+        self.out.write(kind, running)?;
         for (kind, images, running) in std::mem::take(&mut self.deferred) {
             let block = Block {
                 kind,
                 images,
                 ..Block::default()
             };
-            self.out.add_block(block, running)?;
+            self.out.write_block(block, running)?;
         }
         Ok(())
     }

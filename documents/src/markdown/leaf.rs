@@ -10,7 +10,7 @@ pub(super) struct Leaf {
     pub(super) range: Option<Range<usize>>,
     pub(super) marks: Vec<Mark>,
     pub(super) has_words: bool,
-    /// Whether words stand outside of pictures.
+    /// Whether words are outside of pictures.
     pub(super) has_more_than_pictures: bool,
     /// Inline events and containers that are not inside another container.
     units: usize,
@@ -73,7 +73,7 @@ impl Leaf {
     }
 }
 
-/// The formulas of a paragraph that stand on lines of their own, ascending.
+/// The formulas of a paragraph that are on lines of their own, ascending.
 pub(super) fn equations(source: &str, leaf: &Leaf) -> Vec<Range<usize>> {
     let Some(range) = &leaf.range else {
         return Vec::new();

@@ -5,10 +5,10 @@
 //! - a heading is its visible title; a paragraph, quoted or not, is its lines;
 //! - a list item begins at its marker and ends before the first block nested in it, which follows
 //!   as a block of its own (an item's later paragraphs are [`BlockKind::Paragraph`]s);
-//! - code is what stands between its fences; a table is all of its lines;
+//! - code is what is between its fences; a table is all of its lines;
 //! - a paragraph of nothing but pictures is a figure (of one picture, its alternative text);
 //! - a formula on lines of its own (`$$`, `\[`, a fence of `math`) is an equation, with its marks,
-//!   and parts the paragraph that it stands in;
+//!   and parts the paragraph that it is in;
 //! - a note's first block begins at its mark; an admonition is running prose;
 //! - raw HTML is a paragraph where it shows words, a figure where it shows only a picture, and
 //!   vanishes where it shows neither.
@@ -64,7 +64,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     Ok(document)
 }
 
-/// Whether nothing but the fence of front matter stands before a place.
+/// Whether nothing but the fence of front matter is before a place.
 fn is_first(source: &str, start: usize) -> bool {
     matches!(source[..start].trim(), "" | "---" | "+++")
 }
@@ -87,7 +87,7 @@ struct Reader<'a> {
     note_start: Option<usize>,
     /// Whether the block before opens an admonition whose text is indented.
     is_admonition_open: bool,
-    /// Where the marker of a list item stands that has no block yet.
+    /// Where the marker of a list item is that has no block yet.
     item_start: Option<usize>,
     /// The block whose running text is being read.
     leaf: Option<Leaf>,
@@ -391,7 +391,7 @@ impl<'a> Reader<'a> {
         self.push_part(&mut block, start..end)
     }
 
-    /// Adds the part of a block that lies in `range`. The first part shows its pictures.
+    /// Adds the part of a block that is in `range`. The first part shows its pictures.
     fn push_part(&mut self, block: &mut Block, range: Range<usize>) -> Result<(), ParseError> {
         let range = match block.kind {
             BlockKind::Paragraph => within_fences(self.source, trimmed(self.source, range)),
@@ -440,7 +440,7 @@ impl<'a> Reader<'a> {
                 self.front_matter = range;
                 return Ok(());
             }
-            // What stands between rules further down is text.
+            // What is between rules further down is text.
             RawKind::FrontMatter => (BlockKind::Paragraph, range),
             RawKind::Html if shows_words(&self.source[range.clone()]) => {
                 (BlockKind::Paragraph, range)
@@ -532,7 +532,7 @@ fn shows_words(html: &str) -> bool {
 /// A picture of raw HTML.
 struct HtmlPicture {
     address: String,
-    /// Where its alternative text stands, if it has any.
+    /// Where its alternative text is, if it has any.
     said: Option<Range<usize>>,
 }
 
@@ -559,7 +559,7 @@ fn html_pictures(source: &str, range: Range<usize>) -> Vec<HtmlPicture> {
     pictures
 }
 
-/// Where the value of an attribute stands in a tag, unless it is empty.
+/// Where the value of an attribute is in a tag, unless it is empty.
 fn attribute(source: &str, tag: Range<usize>, name: &str) -> Option<Range<usize>> {
     let mut at = tag.start;
     loop {

@@ -109,7 +109,7 @@ fn kind(draft: &Draft) -> BlockKind {
     }
 }
 
-/// One box for each column or page that the lines stand in, in 0..1 from the top left corner.
+/// One box for each column or page that the lines are in, in 0..1 from the top left corner.
 fn boxes(lines: &[Line]) -> Vec<PageBox> {
     let by_flow = lines.chunk_by(|a, b| a.flow == b.flow && a.base <= b.base);
     by_flow

@@ -22,7 +22,7 @@ const DATA_PREFIXES: &[&str] = &["10.5281", "10.6084", "10.5061", "10.17605"];
 #[derive(Debug, Default)]
 pub(super) struct Front {
     lines: Vec<Line>,
-    /// What stands upright or aslant.
+    /// What is upright or aslant.
     stamps: String,
 }
 
@@ -52,7 +52,7 @@ impl Front {
         }
     }
 
-    /// The DOI, where one and no other stands behind its label or as a link.
+    /// The DOI, where one and no other is behind its label or as a link.
     pub(super) fn doi(&self) -> Option<String> {
         let mut found = BTreeSet::new();
         for (at, line) in self.lines.iter().enumerate() {
@@ -113,7 +113,7 @@ fn is_full(line: &Line) -> bool {
     line.column.1 - line.x1 < 2.0 * line.size
 }
 
-/// What stands behind each `doi:`, `DOI` or `https://doi.org/`, from `10.`.
+/// What is behind each `doi:`, `DOI` or `https://doi.org/`, from `10.`.
 pub(super) fn after_labels(text: &str) -> impl Iterator<Item = &str> {
     const LABEL: &str = "doi";
     let starts = text.char_indices().filter(|(at, _)| {

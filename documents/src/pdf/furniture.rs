@@ -1,15 +1,15 @@
-//! What stands on a page and is no part of its text: running headers and footers, page numbers,
+//! What is on a page and is no part of its text: running headers and footers, page numbers,
 //! line numbers in the margin.
 //!
 //! A line near the top or bottom edge is furniture when other pages have the same one (digits
-//! aside) at the same height, and nothing but furniture stands between it and the edge.
+//! aside) at the same height, and nothing but furniture is between it and the edge.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::layout::{Gap, Line, Piece};
 use super::page::{Page, Run};
 
-/// The part of a page's height, at its top and at its bottom, where furniture stands.
+/// The part of a page's height, at its top and at its bottom, where furniture is.
 const EDGE: f32 = 0.14;
 /// Lines looked at from each edge.
 const EDGE_LINES: usize = 4;
@@ -25,7 +25,7 @@ const HEIGHT_STEP: f32 = 6.0;
 const CELL_LEN_MIN: usize = 6;
 /// One of so many pages must have such a cell.
 const CELL_PAGES: usize = 4;
-/// Lines whose baselines differ by less, in points, stand in one row.
+/// Lines whose baselines differ by less, in points, are in one row.
 const SAME_BASE: f32 = 1.0;
 /// Numbered lines on a page that make it a draft with line numbers.
 const LINE_NUMBERS_MIN: usize = 5;
@@ -102,13 +102,13 @@ enum Edge {
 struct RunningLine {
     edge: Edge,
     height: i32,
-    /// Whether it is what stands between wide gaps in its line.
+    /// Whether it is what is between wide gaps in its line.
     is_cell: bool,
     text: String,
 }
 
 /// The lines near an edge, nearest first: their places in `lines`, and as what they may be found on other pages: alone,
-/// with what stands beside them (one page may have columns where another has none), and each cell (one may name the
+/// with what is beside them (one page may have columns where another has none), and each cell (one may name the
 /// book, another the chapter).
 fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Vec<RunningLine>)> {
     let mut near: Vec<(usize, &Line)> = lines

@@ -5,7 +5,7 @@
 //! its level is the rank of its type; numbering (`3.2`) corrects the level. Lines in italics above
 //! paragraphs are headings of the lowest level where a document has several.
 //!
-//! The title of a document that has one is its heading of level 1, and all others stand below it.
+//! The title of a document that has one is its heading of level 1, and all others are below it.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ const LARGER: f32 = 1.12;
 const LEVEL_MAX: u8 = 6;
 /// Where more of the drafts are bold than this, bold says nothing.
 const BOLD_RATIO_MAX: f32 = 0.3;
-/// Lines in italics that stand as headings do, before any is one.
+/// Lines in italics that are as headings do, before any is one.
 const ITALIC_LINES_MIN: usize = 2;
 /// How much larger than body text a title is, at least.
 const TITLE_RATIO: f32 = 1.2;
@@ -112,7 +112,7 @@ fn mark_outline(drafts: &mut Vec<Draft>, outline: &[OutlineEntry]) -> usize {
         if title.is_empty() {
             continue;
         }
-        // Drafts are in page order. Two entries of one page stand in it in outline order.
+        // Drafts are in page order. Two entries of one page are in it in outline order.
         let from = drafts.partition_point(|draft| draft.first().page < entry.page);
         let from = from.max(cursor);
         let found = (from..drafts.len().min(from + PAGE_DRAFTS_MAX))
@@ -269,7 +269,7 @@ fn mark_by_type(drafts: &mut [Draft], usual: &Usual) {
     let bold = drafts.iter().filter(|d| is_all_bold(d.first())).count();
     let bold_counts = (bold as f32) < BOLD_RATIO_MAX * drafts.len() as f32 || drafts.len() < 10;
     let contents = contents_pages(drafts);
-    // What an outline names that is not believed is a heading all the same; its level is not known.
+    // What an outline names that is not trusted is a heading all the same; its level is not known.
     let is_named = |draft: &Draft| matches!(draft.kind, DraftKind::Heading(_));
     let is_heading = |draft: &Draft| {
         is_named(draft)
@@ -293,7 +293,7 @@ fn mark_by_type(drafts: &mut [Draft], usual: &Usual) {
     }
 }
 
-/// Without an outline: lines in italics that stand at the edge above paragraphs in upright type, once
+/// Without an outline: lines in italics that are at the edge above paragraphs in upright type, once
 /// there are several with more space above than below.
 fn mark_italic(drafts: &mut [Draft], usual: &Usual) {
     let slanted: Vec<usize> = (0..drafts.len())

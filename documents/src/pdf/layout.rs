@@ -1,6 +1,6 @@
 //! Runs to lines in reading order.
 //!
-//! Runs on one baseline that nearly touch form an *atom*. Where many atoms stand left and right of
+//! Runs on one baseline that nearly touch form an *atom*. Where many atoms are left and right of
 //! a gap that only few cross, and fill the room they have, the page has columns there; atoms that
 //! cross the gap divide the page into zones, each of which is read left column first. Otherwise a
 //! baseline is a line, and wide gaps in it divide it into cells.
@@ -34,7 +34,7 @@ const ROWS_OPEN: usize = 6;
 pub(super) struct Line {
     pub(super) page: u32,
     pub(super) page_size: (f32, f32),
-    /// The column of a zone that it stands in; changes wherever reading jumps.
+    /// The column of a zone that it is in; changes wherever reading jumps.
     pub(super) flow: (u32, usize),
     /// Left and right edge of that column's text.
     pub(super) column: (f32, f32),
@@ -58,7 +58,7 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// What stands before a piece.
+/// What is before a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     None,
@@ -251,7 +251,7 @@ fn order(atoms: Vec<Atom>, depth: usize, flows: &mut Vec<Vec<Atom>>) {
     }
 }
 
-/// Where a gap between columns runs, if there is one: the place that most atoms stand beside and
+/// Where a gap between columns runs, if there is one: the place that most atoms are beside and
 /// fewest cross.
 fn gutter(atoms: &[Atom]) -> Option<f32> {
     let (left, right) = extent(atoms);
@@ -337,7 +337,7 @@ fn beside(atoms: &[Atom], at: f32) -> i64 {
             _ => crossing += 1,
         }
     }
-    // A page of prose has a full-width line for every atom that happens to stand aside.
+    // A page of prose has a full-width line for every atom that happens to are aside.
     2 * i64::min(left, right) - crossing
 }
 

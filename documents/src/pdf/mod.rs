@@ -1,6 +1,6 @@
 //! PDF: glyph runs on pages to blocks of text.
 //!
-//! A PDF says where glyphs stand and rarely what they are, so structure is inferred, in steps:
+//! A PDF says where glyphs are and rarely what they are, so structure is inferred, in steps:
 //!
 //! ```text
 //! page      runs of glyphs in one font, in points from the page's top left corner
@@ -8,7 +8,7 @@
 //! furniture running headers, footers, page numbers and margin line numbers go
 //! paragraph lines to drafts: prose, list items, code, tables, captions
 //! table     lines of a table to rows of cells
-//! pictures  which pictures are figures, and where they stand (effort: what looking for them may cost)
+//! pictures  which pictures are figures, and where they are (effort: what looking for them may cost)
 //! heading   which drafts are headings, by the outline, else by type size, weight and numbering
 //! assemble  drafts to text: hyphens at line ends go, a box per page, marks by font
 //! front     identifiers on the first page: DOI, arXiv number

@@ -4,12 +4,12 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error as PdfError;
 use pdf_oxide::layout::TextSpan;
 
-/// Runs that stand so near to the horizontal, in degrees, are text; others are stamps and axes.
+/// Runs that are so near to the horizontal, in degrees, are text; others are stamps and axes.
 const TILT_MAX: f32 = 1.0;
 /// Sizes outside of these, in points, belong to invisible or decorative text.
 const SIZE_MIN: f32 = 2.0;
 const SIZE_MAX: f32 = 400.0;
-/// How much of a type size stands above and below the baseline, more or less.
+/// How much of a type size is above and below the baseline, more or less.
 const ASCENT: f32 = 0.8;
 const DESCENT: f32 = 0.2;
 /// Width of a space, in type sizes, more or less.
@@ -23,7 +23,7 @@ pub(super) struct Page {
     pub(super) width: f32,
     pub(super) height: f32,
     pub(super) runs: Vec<Run>,
-    /// What stands upright or aslant, such as the stamp of a repository at the left edge, with a space between runs.
+    /// What is upright or aslant, such as the stamp of a repository at the left edge, with a space between runs.
     pub(super) rotated_text: String,
 }
 

@@ -3,7 +3,7 @@
 //! A line goes on from the one before it unless something says otherwise: another type size or
 //! font, more space between them than lines usually have, an indent, a bullet, a short line that
 //! ends a sentence. Over a page or column break prose goes on when the sentence is not over,
-//! even past a caption or a table that stands there.
+//! even past a caption or a table that is there.
 //!
 //! Start reading at [`drafts`].
 
@@ -26,7 +26,7 @@ const TABLE_LINES_MIN: usize = 3;
 pub(super) const COLUMNS_MAX: usize = 500;
 /// How far cells of one column may begin apart, in points.
 const ALIGNED: f32 = 2.0;
-/// Drafts that may stand between two halves of a sentence.
+/// Drafts that may be between two halves of a sentence.
 const FLOATS_MAX: usize = 8;
 /// Longest label in a figure, in characters.
 const LABEL_CHARS_MAX: usize = 40;
@@ -121,7 +121,7 @@ fn align_cells(line: &mut Line, above: &Line) {
     }
 }
 
-/// Whether `next` stands below `line` in the same column, no more than two lines down.
+/// Whether `next` is below `line` in the same column, no more than two lines down.
 fn is_below(line: &Line, next: &Line) -> bool {
     let distance = next.base - line.base;
     line.flow == next.flow && distance > 0.0 && distance < CODE_LEADING * line.size
@@ -206,7 +206,7 @@ fn line_kind(line: &Line) -> DraftKind {
     }
 }
 
-/// Whether a draft may stand in the middle of a sentence: a figure's label or caption, a footnote,
+/// Whether a draft may be in the middle of a sentence: a figure's label or caption, a footnote,
 /// a table.
 fn is_float(draft: &Draft, usual: &Usual) -> bool {
     matches!(

@@ -1,8 +1,8 @@
-//! Pictures on pages: which are kept, and where they stand in the text.
+//! Pictures on pages: which are kept, and where they are in the text.
 //!
 //! Kept is what a reader would call a figure: large enough, not the page's background, and not the same at one place
 //! page after page, as a logo is. JPEGs are kept as they are, all others as PNG. A picture that cannot be read is left
-//! out, and so is what goes beyond the limits below or [`Limits::assets_max`]: the pages of these are told.
+//! out, and so is what goes beyond the limits below or [`Limits::assets_max`]: the pages of these are reported.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -237,7 +237,7 @@ fn is_jpeg_file(bytes: &[u8]) -> bool {
 }
 
 /// The draft that each picture is written before: the caption below it; the draft after the caption above it; else the
-/// first draft of the page that begins below it, beside which it stands. Ascending.
+/// first draft of the page that begins below it, beside which it is. Ascending.
 pub(super) fn assign_to_drafts(drafts: &[Draft], pictures: Vec<Picture>) -> Vec<(usize, Picture)> {
     let mut assigned: Vec<(usize, Picture)> = pictures
         .into_iter()

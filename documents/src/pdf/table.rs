@@ -2,7 +2,7 @@
 //!
 //! The lines with the most cells say where the columns of a table are. A cell of any other line belongs to the column
 //! that it overlaps most, else to the nearest. A line that has but one cell, and not in the first column, goes on with
-//! what stands above it there.
+//! what is above it there.
 
 use super::layout::{Gap, Line};
 use crate::limits::{Limits, ParseError};

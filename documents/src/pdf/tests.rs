@@ -357,7 +357,7 @@ fn a_book_has_a_title_page_contents_and_a_foreword() {
         title,
         contents,
         page("Foreword"),
-        // Code that ends with a brace stands right above the heading.
+        // Code that ends with a brace is right above the heading.
         page("Ponds")
             .put("C", 10.0, 72.0, 130.0, "}")
             .put("B", 17.0, 72.0, 100.0, "1.1 Reeds"),
@@ -893,7 +893,7 @@ fn a_file_with_an_owners_password_alone_is_read_and_one_that_asks_for_a_password
     }
 }
 
-/// A paper's first page: title, what stands below it, and prose. `edge`: a line near the bottom.
+/// A paper's first page: title, what is below it, and prose. `edge`: a line near the bottom.
 fn first_page(byline: impl Fn(Sheet) -> Sheet, edge: &str) -> Sheet {
     byline(Sheet::default().put("B", 18.0, 120.0, 700.0, "On Ducks and Their Ponds"))
         .put("B", 12.0, 72.0, 560.0, "Abstract")

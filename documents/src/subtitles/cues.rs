@@ -1,6 +1,6 @@
 //! SubRip (`.srt`) and WebVTT (`.vtt`, W3C Candidate Recommendation 2019) cues.
 //!
-//! Both are lines of text below a line of two times; what stands elsewhere (numbers, names of cues, notes, styles) is no
+//! Both are lines of text below a line of two times; what is elsewhere (numbers, names of cues, notes, styles) is no
 //! text. Live and automatic captions show a line again while the next is said: what a cue repeats of the one before it
 //! is left out.
 

@@ -10,7 +10,8 @@ use crate::decode::decode;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, ParsedDocument};
-use crate::writing::running::{RunningText, Writer};
+use crate::writing::running::RunningText;
+use crate::writing::writer::Writer;
 
 mod cues;
 mod timed;
@@ -67,7 +68,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         }
     }
     passage.write(&mut out)?;
-    out.finish(&mut document);
+    out.finish_into(&mut document);
     Ok(document)
 }
 
@@ -128,7 +129,7 @@ impl Passage {
             time_ms: Some((self.cue.start_ms, self.cue.end_ms)),
             ..Block::default()
         };
-        out.add_block(block, self.running)
+        out.write_block(block, self.running)
     }
 }
 

@@ -6,11 +6,11 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use whatlang::Lang;
 
-/// Bytes of a text that its language is told from.
+/// Bytes of a text from which its language is detected.
 const SAMPLE_LEN: usize = 1200;
 /// Pieces of a longer text that make up the sample.
 const SAMPLE_PIECES: usize = 3;
-/// Letters below which a text's language is not told.
+/// Letters below which a text's language is not detected.
 const LETTERS_MIN: usize = 32;
 
 /// How the words of a text are stemmed.
@@ -81,7 +81,7 @@ const LANGUAGES: [LanguageInfo; 32] = [
     other("ukr", Algorithm::Ukrainian),
 ];
 
-/// Languages in Latin letters that are told apart and have no stemmer.
+/// Languages in Latin letters that are detected and have no stemmer.
 const UNSTEMMED: [Lang; 16] = [
     Lang::Afr,
     Lang::Aka,

@@ -1,4 +1,4 @@
-//! Tells text that separates words by spaces from text that does not.
+//! Distinguishes text that separates words by spaces from text that does not.
 
 use unicode_normalization::char::is_combining_mark;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loci_storage::Local;
+use loci_storage::LocalOrdinal;
 use roaring::RoaringBitmap;
 
 use super::{BITMAPS_MAX, ENTRY_LEN, FacetValue, HEADER_LEN, Kind, PAIR_LEN, VERSION};
@@ -25,7 +25,7 @@ impl FacetBuilder {
 
     /// Adds one value of one field of a chunk. Chunks, fields and values come in any order;
     /// repeats count once.
-    pub fn push(&mut self, Local(local): Local, field: &str, value: FacetValue) {
+    pub fn push(&mut self, LocalOrdinal(local): LocalOrdinal, field: &str, value: FacetValue) {
         // Nearly always the field is there, and its name need not be copied.
         if !self.columns.contains_key(field) {
             self.columns.insert(field.to_owned(), Default::default());

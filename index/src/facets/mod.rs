@@ -87,7 +87,7 @@ pub enum Predicate {
     Has,
 }
 
-/// Why facets cannot be read. Every variant tells its reader what to do next.
+/// Why facets cannot be read. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FacetError {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use loci_storage::{Local, Ordinal, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -15,7 +15,7 @@ fn text(text: &str) -> FacetValue {
 fn section(rows: &[Row]) -> Vec<u8> {
     let mut builder = FacetBuilder::new();
     for (local, field, value) in rows {
-        builder.push(Local(*local), field, value.clone());
+        builder.push(LocalOrdinal(*local), field, value.clone());
     }
     builder.finish()
 }

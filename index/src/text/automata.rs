@@ -79,7 +79,7 @@ pub(super) struct LevenshteinAutomaton {
     distance: u8,
 }
 
-/// Errors that are told apart.
+/// Errors that are counted.
 const DISTANCE_MAX: usize = 2;
 
 /// Where a word may have got to.
@@ -248,7 +248,7 @@ impl Automaton for RangeAutomaton {
 #[derive(Clone, Debug)]
 pub(super) struct UntaggedAutomaton<'a, A>(pub(super) &'a A);
 
-/// How far an [`Untagged`] came.
+/// The state of an [`UntaggedAutomaton`].
 #[derive(Clone, Debug)]
 pub(super) enum UntaggedState<S> {
     Word(S),

@@ -137,8 +137,8 @@ impl Scorer {
 
     /// The score of a chunk, stored or imagined, that has `length` terms.
     ///
-    /// `terms`: weight (of [`super::weights`]) and tf of all of the question's terms; those with tf 0 add
-    /// nothing. Bit for bit the score that [`super::search`] gives to a stored chunk.
+    /// `terms`: weight (of [`super::weights()`]) and tf of all of the question's terms; those with tf 0 add
+    /// nothing. Bit for bit the score that [`super::search()`] gives to a stored chunk.
     pub fn score_chunk(&self, terms: &[(f32, u32)], length: u32) -> f32 {
         let length_code = length::encode(length);
         let scale = Scale::from_weights(terms.iter().map(|&(weight, _)| weight));

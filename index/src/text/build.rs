@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use loci_storage::Local;
+use loci_storage::LocalOrdinal;
 
 use super::bm25::saturate_tf;
 use super::{
@@ -95,7 +95,7 @@ impl TextBuilder {
     /// is kept then.
     pub fn push<S: AsRef<str>>(
         &mut self,
-        local: Local,
+        local: LocalOrdinal,
         terms: impl IntoIterator<Item = S>,
     ) -> Result<(), TextError> {
         self.begin_chunk(local)?;
@@ -113,7 +113,7 @@ impl TextBuilder {
     /// [`TextError::Order`] unless locals ascend.
     pub fn push_texts<'t>(
         &mut self,
-        local: Local,
+        local: LocalOrdinal,
         analyzer: &mut Analyzer,
         texts: impl IntoIterator<Item = (Field, &'t str)>,
         mut on_term: impl FnMut(Field, &str),
@@ -139,7 +139,7 @@ impl TextBuilder {
         Ok(())
     }
 
-    fn begin_chunk(&mut self, Local(local): Local) -> Result<(), TextError> {
+    fn begin_chunk(&mut self, LocalOrdinal(local): LocalOrdinal) -> Result<(), TextError> {
         if let Some(last) = self.last_local.filter(|&last| last >= local) {
             return Err(TextError::Order { local, last });
         }
@@ -164,7 +164,7 @@ impl TextBuilder {
         Ok(())
     }
 
-    fn end_chunk(&mut self, Local(local): Local) {
+    fn end_chunk(&mut self, LocalOrdinal(local): LocalOrdinal) {
         self.last_local = Some(local);
         if self.chunk_terms.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The chunks and positions of one term, sought by chunk.
+//! The chunks and positions of one term, looked up by chunk.
 
 use super::positions::{PositionLists, field_number};
 use super::read::{List, Row, Term, TextReader, Window};
@@ -7,7 +7,7 @@ use crate::bytes::u32_at;
 
 const DAMAGED: TextError = TextError::Malformed("positions begin outside of the section");
 
-/// Where a term stands in chunks that are named one after another.
+/// The positions of a term in chunks that are named one after another.
 pub(super) struct TermCursor<'a> {
     list: CursorList<'a>,
     /// Skips and positions of the term, and of those after it.
@@ -116,7 +116,7 @@ impl<'a> TermCursor<'a> {
         Ok(())
     }
 
-    /// How often the term stands in a field of a chunk.
+    /// How often the term occurs in a field of a chunk.
     pub(super) fn tf_in_field(
         &mut self,
         field: Field,
@@ -168,7 +168,7 @@ pub(super) fn phrase_occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize 
     }
 }
 
-/// [`occurrences`] without slop: places of the first word around which all others stand as they should.
+/// [`phrase_occurrences`] without slop: places of the first word around which all others stand as they should.
 fn exact_occurrences(words: &[(u32, Vec<u32>)]) -> usize {
     let Some(((first_place, first), others)) = words.split_first() else {
         return 0;

@@ -1,7 +1,7 @@
 //! A term dictionary over bytes that may be anything at all: an FST, or a plain list of few terms.
 //!
 //! Building an FST takes a megabyte of memory before its first term, which is more than all else
-//! that the commit of one small document does. Up to [`LISTED_MAX`] terms are therefore listed:
+//! that the commit of one small document does. Up to [`LIST_TERMS_MAX`] terms are therefore listed:
 //!
 //! ```text
 //! offset  size  field    (integers are little-endian)

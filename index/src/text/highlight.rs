@@ -98,7 +98,7 @@ pub struct SpellingSuggestion {
 const SUGGESTION_CHARS_MIN: usize = 4;
 const TWO_EDIT_CHARS_MIN: usize = 5;
 
-/// Words that suggestions are sought for at most.
+/// Words that get suggestions at most.
 const SUGGESTIONS_MAX: usize = 8;
 
 /// The mere words of `query` that no chunk has, with the nearest term that some have: one letter away, or

@@ -11,22 +11,23 @@ use roaring::RoaringBitmap;
 
 use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
 use super::cursor::{TermCursor, phrase_occurrences};
+use super::items::{MatchedChunks, ScoringPart};
 use super::parse::{Clause, Node, Occur};
 use super::positions::field_number;
-use super::search::{MatchedChunks, ScoringPart, TextScratch, TextSearch, check, search_parts};
+use super::search::{TextScratch, TextSearch, check, search_parts};
 use super::{Field, Term, TextError, TextQuery, TextReader};
 use crate::analysis::{Analyzer, OwnedToken, is_unspaced, untagged};
 
 /// The chunks that answer `query` best, scored by BM25.
 ///
 /// A chunk answers when it has all parts that must be there, none that must not, and of a question without
-/// such parts at least one. See [`TextQuery`] for the language, and [`super::search`] for the rest.
+/// such parts at least one. See [`TextQuery`] for the language, and [`super::search()`] for the rest.
 ///
 /// # Errors
 /// [`TextError::Question`], [`TextError::Parameters`], [`TextError::Malformed`].
 ///
 /// # Cost
-/// That of [`super::search`]; for phrases and fields also the positions of their chunks, for patterns and
+/// That of [`super::search()`]; for phrases and fields also the positions of their chunks, for patterns and
 /// misspellings a walk through the dictionary and the postings of all words that fit.
 pub fn search_query<B: AsRef<[u8]>>(
     segments: &[SegmentReader<'_, TextReader<B>>],
@@ -486,7 +487,7 @@ pub(super) fn range_automaton(
     RangeAutomaton::new(from.as_deref().unwrap_or_default(), to.as_deref())
 }
 
-/// Local and count of the chunks of a segment in which `words` stand as in the question.
+/// Local ordinal and count of the chunks of a segment in which `words` stand as in the question.
 fn phrase_postings<B: AsRef<[u8]>>(
     reader: &TextReader<B>,
     field: Option<Field>,
@@ -546,7 +547,7 @@ fn union_postings(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
     all
 }
 
-/// Local and count of the chunks of a segment that have terms which look like one of these.
+/// Local ordinal and count of the chunks of a segment that have terms which look like one of these.
 fn matching_postings<B: AsRef<[u8]>, A: fst::Automaton>(
     reader: &TextReader<B>,
     field: Option<Field>,

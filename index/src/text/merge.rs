@@ -16,7 +16,7 @@ pub const REMOVED_LOCAL: u32 = u32::MAX;
 pub struct MergeInput<'a, B> {
     /// The section.
     pub reader: &'a TextReader<B>,
-    /// For each local number, the new one: those of chunks that stay ascend. [`LEFT_OUT`], or nothing, for
+    /// For each local number, the new one: those of chunks that stay ascend. [`REMOVED_LOCAL`], or nothing, for
     /// chunks that do not.
     pub locals: &'a [u32],
 }

@@ -1,4 +1,4 @@
-//! Words: one section of a segment with the terms of a layer's chunks, and BM25 over several.
+//! Text search: one section of a segment with the terms of a layer's chunks, and BM25 over several.
 //!
 //! ```text
 //! offset  size  field              (integers are little-endian, at no particular alignment)
@@ -47,7 +47,7 @@
 //! count each term as often as the weight of its field says; the length code is [`length::encode`] of
 //! the terms that the chunk has. Chunks without terms leave no trace.
 //!
-//! Start reading at [`search`] or [`TextBuilder::push`].
+//! Start reading at [`search()`] or [`TextBuilder::push`].
 
 mod automata;
 mod bm25;
@@ -55,6 +55,7 @@ mod build;
 mod cursor;
 mod dictionary;
 mod highlight;
+mod items;
 pub mod length;
 mod matching;
 mod maxscore;
@@ -64,7 +65,9 @@ mod positions;
 mod read;
 mod runs;
 mod search;
+mod segment_search;
 mod select;
+mod weights;
 
 pub use bm25::{Bm25, Scorer, Statistics};
 pub use build::{FieldWeights, TextBuilder, UNIFORM_WEIGHTS};
@@ -74,7 +77,8 @@ pub use merge::{MergeInput, REMOVED_LOCAL, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
 pub use runs::longest_word_runs;
-pub use search::{TextScratch, TextSearch, search, statistics, weights, weights_with_scratch};
+pub use search::{TextScratch, TextSearch, search, weights, weights_with_scratch};
+pub use weights::statistics;
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
 pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;
@@ -101,7 +105,7 @@ const SKIP_LEN: usize = 64;
 /// Bits of a position that are its place in the field.
 const POSITION_BITS: u32 = 24;
 
-/// What a term of a chunk stands in.
+/// The field of a chunk that a term is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Field {
@@ -136,7 +140,7 @@ impl Field {
     }
 }
 
-/// Why text cannot be indexed or searched. Every variant tells its reader what to do next.
+/// Why text cannot be indexed or searched. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {

@@ -78,7 +78,7 @@ impl PositionLists<'_> {
     }
 }
 
-/// The number of the field that a position lies in.
+/// The number of the field of a position.
 pub(super) fn field_number(position: u32) -> u8 {
     (position >> POSITION_BITS) as u8
 }

@@ -1,6 +1,6 @@
 //! Reads a text section in place.
 
-use loci_storage::Local;
+use loci_storage::LocalOrdinal;
 
 use super::dictionary::Dictionary;
 use super::{
@@ -88,7 +88,7 @@ impl Row<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posting {
     /// The chunk.
-    pub local: Local,
+    pub local: LocalOrdinal,
     /// How often it has the term: 1..=255, where 255 stands for 255 or more.
     pub tf: u8,
     /// [`super::length::encode`] of the chunk's length.
@@ -489,7 +489,7 @@ impl Iterator for Postings<'_> {
                 self.next = local + 1;
                 let length = f32::from_le_bytes(*self.lengths.get(local)?);
                 return Some(Ok(Posting {
-                    local: Local(local as u32),
+                    local: LocalOrdinal(local as u32),
                     tf: row.tfs[local],
                     length_code: length::encode(length as u32),
                 }));
@@ -512,7 +512,7 @@ impl Iterator for Postings<'_> {
             )));
         }
         Some(Ok(Posting {
-            local: Local(local),
+            local: LocalOrdinal(local),
             tf,
             length_code,
         }))

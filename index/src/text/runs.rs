@@ -1,9 +1,9 @@
-//! How many words of a text stand in a row in chunks that are known, as a phrase query tells it for all chunks.
+//! The longest run of consecutive words of a text in given chunks; a phrase query finds it for all chunks.
 //!
 //! A run of more than half of the words has those in the middle. A chunk that lacks one of these is done with after a
 //! look-up or two, and the positions of the others are read only where they can make a run that is long enough.
 //!
-//! Start reading at [`runs`].
+//! Start reading at [`longest_word_runs`].
 
 use std::ops::Range;
 
@@ -171,7 +171,7 @@ impl<'r, 't, B: AsRef<[u8]>> TextCursors<'r, 't, B> {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::Local;
+    use loci_storage::LocalOrdinal;
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -210,7 +210,7 @@ mod tests {
             let readers = [&chunks[..cut], &chunks[cut..]].map(|chunks| {
                 let mut builder = TextBuilder::new();
                 for (local, chunk) in (0..).zip(chunks) {
-                    builder.push(Local(local), chunk).unwrap();
+                    builder.push(LocalOrdinal(local), chunk).unwrap();
                 }
                 TextReader::new(builder.finish()).unwrap()
             });

@@ -1,28 +1,19 @@
 //! The best chunks for a bag of terms.
 //!
-//! A window of 65,536 chunks at a time: rare terms are added up chunk by chunk, then [`select`](super::select)
-//! adds the frequent ones where that can matter. Points are whole numbers, so a chunk's score does not
-//! depend on the way, and ties are broken by ordinal alone.
+//! Each segment is searched by itself ([`SegmentSearch`]). Points are whole numbers, so a chunk's score does
+//! not depend on the order of additions, and ties are broken by ordinal alone.
 
-use std::collections::HashMap;
-
-use loci_storage::{Local, ScoredChunk, SegmentReader};
+use loci_storage::{ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
-use super::bm25::{Scale, gain, points, points_or_zero};
-use super::maxscore::{MaxScore, RarePart};
-use super::read::{List, Term, TextReader, Window, Windows};
-use super::select::{self, Blocks, RowPart, Select, threshold_points};
-use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
-use crate::analysis::{LanguageCounts, Languages};
-use crate::kernels::Level;
+use super::bm25::Scale;
+use super::items::{ScoringItem, ScoringPart, distinct_terms};
+use super::read::{Term, TextReader};
+use super::segment_search::{PostingsSource, SegmentSearch};
+use super::select::Blocks;
+use super::weights::{look_up, statistics, term_weights};
+use super::{Bm25, Scorer, TextError};
 use crate::top::Top;
-
-/// Of chunks that a filter allows, one in so many or fewer are looked at one by one.
-const NARROW_FILTER_DIVISOR: u64 = 32;
-
-/// Terms that are told apart by comparing them with each other.
-const LINEAR_SCAN_MAX: usize = 24;
 
 /// What a search needs beside its input; keep it to spare the allocations.
 #[derive(Debug, Default)]
@@ -41,7 +32,7 @@ pub struct TextScratch {
     lookup_cache: TermLookupCache,
 }
 
-/// What [`weights_for`] found in dictionaries, for the search that comes next.
+/// What [`weights_with_scratch`] found in dictionaries, for the search that comes next.
 #[derive(Debug, Default)]
 struct TermLookupCache {
     /// Where the readers of the segments lie; none where there is nothing to take.
@@ -100,7 +91,7 @@ impl TextScratch {
         Self::default()
     }
 
-    /// Forgets what [`weights_for`] found: to be called before each question, as another view may lie where that of the
+    /// Forgets what [`weights_with_scratch`] found: to be called before each question, as another view may lie where that of the
     /// last one did.
     pub fn clear_lookups(&mut self) {
         self.lookup_cache.readers.clear();
@@ -177,44 +168,6 @@ pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
     search_items(segments, &items, options, scratch)
 }
 
-/// What a question counts by, and how often each counts.
-#[derive(Clone, Debug)]
-pub(super) enum ScoringPart {
-    /// With the number of the word that it is of.
-    Term(String, f32, u32),
-    Matches(MatchedChunks, f32),
-}
-
-/// Chunks that a part of a question was found in, in place of the chunks of a term.
-#[derive(Clone, Debug)]
-pub(super) struct MatchedChunks {
-    /// By segment: local, ascending, and tf.
-    chunks: Vec<Vec<(u32, u8)>>,
-    /// Chunks that it weighs by: those, or more.
-    df: u64,
-}
-
-impl MatchedChunks {
-    pub(super) fn new(chunks: Vec<Vec<(u32, u8)>>) -> MatchedChunks {
-        let df = chunks.iter().map(|chunks| chunks.len() as u64).sum();
-        MatchedChunks { chunks, df }
-    }
-
-    /// Some of the chunks of what is in `df` of them.
-    pub(super) fn with_df(chunks: Vec<Vec<(u32, u8)>>, df: u64) -> MatchedChunks {
-        MatchedChunks { chunks, df }
-    }
-
-    /// Those of a segment.
-    pub(super) fn in_segment(&self, segment: usize) -> &[(u32, u8)] {
-        self.chunks.get(segment).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn df(&self) -> u64 {
-        self.df
-    }
-}
-
 /// [`search`] for what a question counts by.
 pub(super) fn search_parts<B: AsRef<[u8]>>(
     segments: &[SegmentReader<'_, TextReader<B>>],
@@ -241,23 +194,6 @@ pub(super) fn search_parts<B: AsRef<[u8]>>(
         }
     }
     search_items(segments, &items, options, scratch)
-}
-
-/// What is counted, with how often: terms are distinct.
-#[derive(Clone, Copy)]
-enum ScoringItem<'a> {
-    /// With the number of the word that it is of, if that is known.
-    Term(&'a str, f32, Option<u32>),
-    Matches(&'a MatchedChunks, f32),
-}
-
-impl<'a> ScoringItem<'a> {
-    fn term(&self) -> Option<&'a str> {
-        match *self {
-            ScoringItem::Term(term, ..) => Some(term),
-            ScoringItem::Matches(..) => None,
-        }
-    }
 }
 
 fn search_items<B: AsRef<[u8]>>(
@@ -370,276 +306,6 @@ fn within_budget<B: AsRef<[u8]>>(
     is_counted
 }
 
-/// One segment of a search. Scores in `top` are points.
-struct SegmentSearch<'a, 'b, B> {
-    placed: &'a SegmentReader<'b, TextReader<B>>,
-    filter: Option<&'a RoaringBitmap>,
-    scorer: &'a Scorer,
-    sums: &'a mut Vec<u32>,
-    /// Whether all of them are 0.
-    is_clear: bool,
-    candidates: &'a mut Vec<u16>,
-    blocks: &'a mut Blocks,
-    top: &'a mut Top,
-}
-
-/// Where the chunks of something that is counted stand.
-enum PostingsSource<'a> {
-    /// With the greatest tf and the least length code.
-    List(List<'a>, (u8, u8)),
-    Matches(&'a [(u32, u8)]),
-}
-
-/// A rare term, window by window.
-struct RareTerm<'a> {
-    windows: Windows<'a>,
-    next: Option<Window<'a>>,
-    weight: f32,
-    /// Points that it adds to a chunk at most.
-    max: u32,
-}
-
-impl<B: AsRef<[u8]>> SegmentSearch<'_, '_, B> {
-    fn search<'s>(
-        &mut self,
-        sources: impl Iterator<Item = (PostingsSource<'s>, f32)>,
-    ) -> Result<(), TextError> {
-        let (mut rare, mut rows, mut matched) = (Vec::new(), Vec::new(), Vec::new());
-        for (source, weight) in sources {
-            match source {
-                PostingsSource::Matches(chunks) => matched.push((chunks, weight)),
-                PostingsSource::List(List::Row(row), _) => {
-                    let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
-                    let max = points_max(weight, gains.fold(0.0, f32::max));
-                    rows.push((row, weight, max));
-                }
-                PostingsSource::List(List::Windows(mut windows), (tf_max, code_min)) => {
-                    let next = windows.next().transpose()?;
-                    rare.push(RareTerm {
-                        windows,
-                        next,
-                        weight,
-                        max: points_max(weight, self.scorer.gain(tf_max.max(1), code_min)),
-                    });
-                }
-            }
-        }
-        rows.sort_by_key(|&(_, _, max)| std::cmp::Reverse(max));
-        let rows_max = rows.iter().map(|&(_, _, max)| max);
-        let rows_max = rows_max.fold(0, u32::saturating_add);
-        let width = self.placed.reader.lengths().len();
-        let (mut parts, mut rare_parts) = (Vec::with_capacity(rows.len()), Vec::new());
-        for start in (0..width).step_by(WINDOW_LEN) {
-            let end = (start + WINDOW_LEN).min(width);
-            parts.clear();
-            for &(row, weight, max) in &rows {
-                let tfs = row.tfs.get(start..end).unwrap_or_default();
-                parts.push(RowPart { tfs, weight, max });
-            }
-            if matched.is_empty()
-                && self.try_maxscore(&mut rare, &mut rare_parts, &parts, start, end)?
-            {
-                continue;
-            }
-            self.is_clear = false;
-            let mut is_touched = self.add_rare(&mut rare, start, end)?;
-            is_touched |= self.add_matches(&mut matched, start, end);
-            if !is_touched && rows.is_empty() {
-                continue;
-            }
-            self.collect(start, end, &parts, rows_max);
-        }
-        Ok(())
-    }
-
-    /// Offers the chunks of a window that may be among the best, where that is possible without adding up
-    /// all that it has; whether it was.
-    fn try_maxscore<'r>(
-        &mut self,
-        rare: &mut [RareTerm<'r>],
-        parts: &mut Vec<RarePart<'r>>,
-        rows: &[RowPart<'_>],
-        start: usize,
-        end: usize,
-    ) -> Result<bool, TextError> {
-        let threshold = self.top.threshold().map_or(0, threshold_points);
-        if threshold == 0 || self.is_narrow(start, end) {
-            return Ok(false);
-        }
-        let here = rare.iter().filter_map(|term| {
-            let window = term.next.filter(|window| window.first as usize == start)?;
-            Some(RarePart {
-                window,
-                weight: term.weight,
-                max: term.max,
-            })
-        });
-        parts.clear();
-        parts.extend(here);
-        parts.sort_unstable_by_key(|part| part.max);
-        let lengths = &self.placed.reader.lengths()[start..end];
-        let Some(skim) = MaxScore::new(parts, rows, lengths, self.scorer, threshold) else {
-            return Ok(false);
-        };
-        if !std::mem::replace(&mut self.is_clear, true) {
-            self.sums.clear();
-        }
-        self.sums.resize(end - start, 0);
-        let (placed, filter, top) = (self.placed, self.filter, &mut *self.top);
-        let mut offer = |local, points| offer(placed, filter, top, start + local, points);
-        let offer = |local, points| threshold_points(offer(local, points));
-        skim.run(self.sums, self.candidates, threshold, offer)?;
-        for term in rare {
-            if term
-                .next
-                .is_some_and(|window| window.first as usize == start)
-            {
-                term.next = term.windows.next().transpose()?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Whether the filter allows so few chunks of a window that they are looked at one by one.
-    fn is_narrow(&self, start: usize, end: usize) -> bool {
-        let Some(filter) = self.filter else {
-            return false;
-        };
-        let base = self.placed.base.0;
-        let last = base.saturating_add((end as u32).min(self.placed.reader.local_end()));
-        let allowed = filter.range_cardinality(base + start as u32..last);
-        allowed * NARROW_FILTER_DIVISOR <= (end - start) as u64
-    }
-
-    /// Sums the points of rare terms in the window of locals `start..end`; whether there are any.
-    fn add_rare(
-        &mut self,
-        rare: &mut [RareTerm<'_>],
-        start: usize,
-        end: usize,
-    ) -> Result<bool, TextError> {
-        self.sums.clear();
-        self.sums.resize(end - start, 0);
-        let mut is_touched = false;
-        for term in rare {
-            let is_here = |window: &&mut Window<'_>| window.first as usize == start;
-            if let Some(window) = term.next.as_mut().filter(is_here) {
-                is_touched = true;
-                add(window, term.weight, self.scorer, self.sums)?;
-                term.next = term.windows.next().transpose()?;
-            }
-        }
-        Ok(is_touched)
-    }
-
-    /// Adds the points of chunks that were made; whether there are any.
-    fn add_matches(
-        &mut self,
-        matched: &mut [(&[(u32, u8)], f32)],
-        start: usize,
-        end: usize,
-    ) -> bool {
-        let lengths = self.placed.reader.lengths();
-        let mut is_touched = false;
-        for (chunks, weight) in matched {
-            while let Some((&(local, tf), rest)) = chunks.split_first() {
-                let local = local as usize;
-                if local >= end {
-                    break;
-                }
-                *chunks = rest;
-                is_touched = true;
-                let norm = self.scorer.norm(f32::from_le_bytes(lengths[local]));
-                let points = points(*weight, gain(f32::from(tf), norm));
-                let sum = &mut self.sums[local - start];
-                *sum = sum.wrapping_add(points);
-            }
-        }
-        is_touched
-    }
-
-    /// Offers the chunks of a window that may be found.
-    fn collect(&mut self, start: usize, end: usize, rows: &[RowPart<'_>], rows_max: u32) {
-        let placed = self.placed;
-        let first = placed.base.0 + start as u32;
-        let last = placed
-            .base
-            .0
-            .saturating_add((end as u32).min(placed.reader.local_end()));
-        if let Some(filter) = self.filter
-            && self.is_narrow(start, end)
-        {
-            return self.collect_few(filter, first..last, start, rows);
-        }
-        let (filter, top) = (self.filter, &mut *self.top);
-        let threshold = top.threshold().unwrap_or(0.0);
-        let mut offer =
-            |local: usize, points: u32| offer(placed, filter, top, start + local, points);
-        let window = select::Window {
-            sums: self.sums,
-            lengths: &placed.reader.lengths()[start..end],
-            rows,
-            scorer: self.scorer,
-        };
-        let select = Select::new(window, rows_max, threshold, self.blocks, &mut offer);
-        Level::detect().run(select);
-    }
-
-    /// Offers the few chunks of a window that the filter allows.
-    fn collect_few(
-        &mut self,
-        filter: &RoaringBitmap,
-        ordinals: std::ops::Range<u32>,
-        start: usize,
-        rows: &[RowPart<'_>],
-    ) {
-        let lengths = &self.placed.reader.lengths()[start..];
-        for ordinal in filter.range(ordinals.clone()) {
-            let at = (ordinal - ordinals.start) as usize;
-            let (Some(&sum), Some(&length)) = (self.sums.get(at), lengths.get(at)) else {
-                return;
-            };
-            let norm = self.scorer.norm(f32::from_le_bytes(length));
-            let of_rows = rows.iter().map(|row| {
-                let tf = row.tfs.get(at).copied().unwrap_or(0);
-                points_or_zero(row.weight, tf, norm)
-            });
-            let points = of_rows.fold(sum, u32::wrapping_add);
-            let local = Local((start + at) as u32);
-            let ordinal = self.placed.ordinal(local);
-            let score = points as f32;
-            if points > 0 && self.top.admits(score, ordinal) && !self.placed.is_dead(local) {
-                self.top.push(score, ordinal);
-            }
-        }
-    }
-}
-
-/// Points that a term adds at most, with this gain at most. One more: rounding is not monotone to the last bit.
-fn points_max(weight: f32, gain: f32) -> u32 {
-    points(weight, gain) + 1
-}
-
-/// Keeps a chunk if it is among the best and may be found; the score to reach from then on.
-fn offer<B: AsRef<[u8]>>(
-    placed: &SegmentReader<'_, TextReader<B>>,
-    filter: Option<&RoaringBitmap>,
-    top: &mut Top,
-    local: usize,
-    points: u32,
-) -> f32 {
-    let local = Local(local as u32);
-    if local.0 < placed.reader.local_end() {
-        let ordinal = placed.ordinal(local);
-        let score = points as f32;
-        let may = || filter.is_none_or(|filter| filter.contains(ordinal.0));
-        if top.admits(score, ordinal) && may() && !placed.is_dead(local) {
-            top.push(score, ordinal);
-        }
-    }
-    top.threshold().unwrap_or(0.0)
-}
-
 /// Refuses sections that speak of chunks beyond their segment: their ordinals would be those of others.
 pub(super) fn check<B: AsRef<[u8]>>(
     segments: &[SegmentReader<'_, TextReader<B>>],
@@ -655,60 +321,6 @@ pub(super) fn check<B: AsRef<[u8]>>(
     }
 }
 
-/// Among which chunks a term is rare or frequent: in a store of several languages, those in its own.
-/// Otherwise the stop words of a language that few documents are in would be rare words. And lest those of
-/// another language that it quotes are, all terms of a word weigh what the one weighs that most chunks have.
-struct LanguageStatistics {
-    all: Statistics,
-    /// `None` where all chunks are in one language.
-    by_language: Option<LanguageCounts>,
-}
-
-impl LanguageStatistics {
-    fn new<B: AsRef<[u8]>>(
-        segments: &[SegmentReader<'_, TextReader<B>>],
-        all: Statistics,
-    ) -> LanguageStatistics {
-        let readers = || segments.iter().map(|placed| placed.reader.languages());
-        let languages = readers().fold(Languages::default(), |all, counts| {
-            all.union(counts.languages())
-        });
-        let several = languages.bits().count_ones() > 1;
-        let by_language = several.then(|| {
-            let mut sum = LanguageCounts::default();
-            for counts in readers() {
-                for language in counts.languages().iter() {
-                    sum.add(language.into(), counts.get(language));
-                }
-            }
-            sum
-        });
-        LanguageStatistics { all, by_language }
-    }
-
-    fn for_term(&self, term: &str) -> Statistics {
-        let counts = self.by_language.as_ref();
-        let chunk_count = counts.and_then(|counts| counts.chunk_count_for_term(term));
-        Statistics {
-            chunk_count: chunk_count.map_or(self.all.chunk_count, |n| n.min(self.all.chunk_count)),
-            ..self.all
-        }
-    }
-}
-
-/// The statistics that scores over `segments` rest on.
-pub fn statistics<B: AsRef<[u8]>>(segments: &[SegmentReader<'_, TextReader<B>>]) -> Statistics {
-    segments
-        .iter()
-        .fold(Statistics::default(), |sum, placed| Statistics {
-            chunk_count: sum.chunk_count + u64::from(placed.reader.chunk_count()),
-            // Damaged sections may claim anything.
-            total_length: sum
-                .total_length
-                .saturating_add(placed.reader.total_length()),
-        })
-}
-
 /// Every distinct term in the order of its first occurrence, with its weight: idf in the view ×
 /// occurrences in `terms`. What [`Scorer::score_chunk`] takes.
 ///
@@ -722,7 +334,7 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 }
 
 /// [`weights`]; the next search for the same terms in the same segments with this scratch looks nothing up again.
-/// [`TextScratch::begin`] is to be called before.
+/// [`TextScratch::clear_lookups`] is to be called before.
 ///
 /// # Errors
 /// [`TextError::Malformed`].
@@ -745,113 +357,4 @@ pub fn weights_with_scratch<'t, B: AsRef<[u8]>, S: AsRef<str>>(
     looked_up.store(segments, &items, found);
     let terms = items.iter().filter_map(ScoringItem::term);
     Ok(terms.zip(weights).collect())
-}
-
-/// (term, occurrences), in the order of the first.
-fn distinct_terms<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
-    let mut question: Vec<(&str, u32, usize)> = Vec::with_capacity(terms.len());
-    if terms.len() <= LINEAR_SCAN_MAX {
-        for (at, term) in terms.iter().map(AsRef::as_ref).enumerate() {
-            match question.iter_mut().find(|(known, ..)| *known == term) {
-                Some((_, occurrences, _)) => *occurrences += 1,
-                None => question.push((term, 1, at)),
-            }
-        }
-        return question;
-    }
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
-    for (at, term) in terms.iter().map(AsRef::as_ref).enumerate() {
-        let place = *places.entry(term).or_insert(question.len());
-        match question.get_mut(place) {
-            Some((_, occurrences, _)) => *occurrences += 1,
-            None => question.push((term, 1, at)),
-        }
-    }
-    question
-}
-
-/// Fills `found` with the terms of `items` in each segment; `None` for what is no term.
-fn look_up<B: AsRef<[u8]>>(
-    segments: &[SegmentReader<'_, TextReader<B>>],
-    items: &[ScoringItem<'_>],
-    found: &mut Vec<Option<Term>>,
-) -> Result<(), TextError> {
-    found.clear();
-    for placed in segments {
-        let terms = placed.reader.terms()?;
-        for item in items {
-            let term = item.term().map(|term| terms.get(term));
-            found.push(term.transpose()?.flatten());
-        }
-    }
-    Ok(())
-}
-
-fn term_weights<B: AsRef<[u8]>>(
-    segments: &[SegmentReader<'_, TextReader<B>>],
-    statistics: Statistics,
-    items: &[ScoringItem<'_>],
-    found: &[Option<Term>],
-) -> Vec<f32> {
-    let among = LanguageStatistics::new(segments, statistics);
-    let df = |place: usize| -> u64 {
-        let in_segments = found.iter().skip(place).step_by(items.len());
-        in_segments.flatten().map(|term| u64::from(term.df)).sum()
-    };
-    // By word, the chunks that have it in the language where most have it, and its idf there.
-    let of_words = among.by_language.as_ref().map(|_| {
-        let mut of_words: HashMap<u32, (u64, f32)> = HashMap::new();
-        for (place, item) in items.iter().enumerate() {
-            if let ScoringItem::Term(term, _, Some(word)) = item {
-                let df = df(place);
-                let idf = term_weight(among.for_term(term), df, 1.0);
-                let most = of_words.entry(*word).or_default();
-                if df > most.0 || (df == most.0 && idf < most.1) {
-                    *most = (df, idf);
-                }
-            }
-        }
-        of_words
-    });
-    let weight = |(place, item): (usize, &ScoringItem<'_>)| match item {
-        ScoringItem::Term(term, often, word) => match (df(place), word, &of_words) {
-            (0, ..) => 0.0,
-            (_, Some(word), Some(of_words)) => of_words[word].1 * often,
-            (df, ..) => term_weight(among.for_term(term), df, *often),
-        },
-        ScoringItem::Matches(matched, often) => term_weight(statistics, matched.df(), *often),
-    };
-    items.iter().enumerate().map(weight).collect()
-}
-
-/// 0 for what no chunk has: it must not make the points of the rest coarse.
-fn term_weight(statistics: Statistics, df: u64, often: f32) -> f32 {
-    if df == 0 {
-        0.0
-    } else {
-        statistics.idf(df) * often
-    }
-}
-
-const NO_POSTING: TextError = TextError::Malformed("a posting of no chunk or no occurrence");
-
-/// Adds one term's points to every chunk of a window.
-fn add(
-    window: &Window<'_>,
-    weight: f32,
-    scorer: &Scorer,
-    sums: &mut [u32],
-) -> Result<(), TextError> {
-    let (entries, _) = window.entries.as_chunks::<POSTING_LEN>();
-    for &[low, high, tf, length_code] in entries {
-        let local = u16::from_le_bytes([low, high]);
-        let gain = match scorer.gains_for_tf(tf) {
-            Some(gains) => gains[usize::from(length_code)],
-            None if tf == 0 => return Err(NO_POSTING),
-            None => scorer.gain(tf, length_code),
-        };
-        let sum = sums.get_mut(usize::from(local)).ok_or(NO_POSTING)?;
-        *sum = sum.wrapping_add(points(weight, gain));
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -13,7 +13,7 @@ type Chunk = Vec<String>;
 fn section(chunks: &[Chunk]) -> Vec<u8> {
     let mut builder = TextBuilder::new();
     for (local, terms) in chunks.iter().enumerate() {
-        builder.push(Local(local as u32), terms).unwrap();
+        builder.push(LocalOrdinal(local as u32), terms).unwrap();
     }
     builder.finish()
 }
@@ -159,7 +159,7 @@ fn deleted_and_filtered_chunks_do_not_use_up_k() {
 fn postings_cross_windows_of_64k() {
     let mut builder = TextBuilder::new();
     for local in [0, 65_535, 65_536, 200_000] {
-        builder.push(Local(local), ["a"]).unwrap();
+        builder.push(LocalOrdinal(local), ["a"]).unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let term = reader.term("a").unwrap().unwrap();
@@ -200,18 +200,18 @@ fn frequent_terms_saturate() {
 #[test]
 fn invalid_input_is_refused() {
     let mut builder = TextBuilder::new();
-    builder.push(Local(3), ["a"]).unwrap();
+    builder.push(LocalOrdinal(3), ["a"]).unwrap();
     assert!(matches!(
-        builder.push(Local(3), ["a"]),
+        builder.push(LocalOrdinal(3), ["a"]),
         Err(TextError::Order { local: 3, last: 3 })
     ));
     let long = "x".repeat(TERM_BYTES_MAX + 1);
     assert!(matches!(
-        builder.push(Local(4), ["b", &long]),
+        builder.push(LocalOrdinal(4), ["b", &long]),
         Err(TextError::TermLength(258))
     ));
     assert!(matches!(
-        builder.push(Local(4), [""]),
+        builder.push(LocalOrdinal(4), [""]),
         Err(TextError::TermLength(0))
     ));
     let reader = TextReader::new(builder.finish()).unwrap();
@@ -253,7 +253,7 @@ fn texts_are_analysed_and_counted_together() {
     let mut analyzer = crate::analysis::Analyzer::new();
     builder
         .push_texts(
-            Local(0),
+            LocalOrdinal(0),
             &mut analyzer,
             [(Field::Title, "Cats"), (Field::Body, "A cat runs")],
             |_, _| {},
@@ -275,7 +275,7 @@ fn fields_count_by_their_weights() {
     for (local, field) in [(0, Field::Body), (1, Field::Title)] {
         let texts = [(field, "water"), (Field::Body, "and some more words")];
         builder
-            .push_texts(Local(local), &mut analyzer, texts, |_, _| {})
+            .push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})
             .unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();

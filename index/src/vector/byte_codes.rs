@@ -5,7 +5,7 @@
 //! one by no more than ‖q‖ · ‖v − v̂‖ + ‖q − q̂‖ · ‖v̂‖ (Cauchy and Schwarz), where q̂ and v̂ are what the codes
 //! of query and vector stand for; both factors are kept for every vector.
 //!
-//! Start reading at [`Coded::scores`].
+//! Start reading at [`ByteCodes::scores`].
 
 use super::Metric;
 use super::codes::{Quantiser, Query, TransformScratch};
@@ -181,7 +181,7 @@ impl Job for ScoreJob<'_> {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+    use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -191,7 +191,7 @@ mod tests {
     fn reader(vectors: &[Vec<f32>], metric: Metric) -> VectorReader<Vec<u8>> {
         let mut flat = FlatBuilder::new(vectors[0].len(), metric).unwrap();
         for (local, vector) in (0u32..).zip(vectors) {
-            flat.push(Local(local), vector).unwrap();
+            flat.push(LocalOrdinal(local), vector).unwrap();
         }
         VectorReader::new(flat.finish(), None).unwrap()
     }
@@ -214,7 +214,7 @@ mod tests {
             for local in (0..flat.len() as u32).filter(|&local| !dead.contains(local)) {
                 let ordinal = Ordinal(base + local);
                 if filter.is_none_or(|filter| filter.contains(ordinal.0)) {
-                    let score = metric.score(&prepared, &flat.vector(Local(local)).unwrap());
+                    let score = metric.score(&prepared, &flat.vector(LocalOrdinal(local)).unwrap());
                     all.push(ScoredChunk { ordinal, score });
                 }
             }

@@ -63,7 +63,7 @@ impl Codes {
         Codes::B1,
     ];
 
-    /// What suits vectors of `dim` numbers: half bytes; bytes up to 64 numbers, which take no more room
+    /// What suits vectors of `dim` numbers: half bytes; bytes up to 64 numbers, which take no more space
     /// there, as half bytes come in blocks of 128.
     pub fn for_dim(dim: usize) -> Codes {
         if dim > 64 { Codes::I4 } else { Codes::I8 }
@@ -524,7 +524,7 @@ impl Job for PrepareQuery<'_> {
 
 /// One kind of code, as a type, so that a walk is compiled for it.
 pub(super) trait Code {
-    /// The inner product with a query, in units of [`Query::worth`].
+    /// The inner product with a query, in units of [`Query::similarity`].
     fn dot<S: Simd>(simd: S, code: &[u8], query: &Query) -> f32;
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use loci_storage::Local;
+use loci_storage::LocalOrdinal;
 
 use super::metric::check_dim;
 use super::{DIM_MAX, GraphOptions, Metric, VectorError, VectorReader, graph};
@@ -45,7 +45,11 @@ impl FlatBuilder {
     /// # Errors
     /// [`VectorError::Order`] unless locals ascend, and those of [`Metric::prepare`]. Nothing is
     /// kept then.
-    pub fn push(&mut self, Local(local): Local, vector: &[f32]) -> Result<(), VectorError> {
+    pub fn push(
+        &mut self,
+        LocalOrdinal(local): LocalOrdinal,
+        vector: &[f32],
+    ) -> Result<(), VectorError> {
         if let Some(&last) = self.locals.last().filter(|&&last| last >= local) {
             return Err(VectorError::Order { local, last });
         }
@@ -61,11 +65,11 @@ impl FlatBuilder {
     /// As there.
     pub fn push_prepared(
         &mut self,
-        Local(local): Local,
+        LocalOrdinal(local): LocalOrdinal,
         vector: &[f32],
     ) -> Result<(), VectorError> {
         let start = self.vectors.len();
-        self.push(Local(local), vector)?;
+        self.push(LocalOrdinal(local), vector)?;
         self.vectors[start..].copy_from_slice(vector);
         Ok(())
     }
@@ -86,15 +90,15 @@ impl FlatBuilder {
         self.build_graph_from::<Vec<u8>>(options, count_min, None, &|| true)
     }
 
-    /// As [`FlatBuilder::graph`], beginning with the graph of another section: its vectors that are
+    /// As [`FlatBuilder::build_graph`], beginning with the graph of another section: its vectors that are
     /// here too are copied with their links, the others inserted. Built anew where that is better:
     /// where over a fifth of the old vectors is gone, over nine tenths are new, or the old graph is damaged.
     /// - `before`: the other section, and for each of its vectors the place that it has here, or
-    ///   [`NOT_KEPT`](super::NOT_KEPT). A vector that is kept is the same.
+    ///   [`REMOVED_NODE`](super::REMOVED_NODE). A vector that is kept is the same.
     /// - `go_on`: asked now and then; `false` ends the build.
     ///
     /// # Errors
-    /// Those of [`FlatBuilder::graph`]; [`VectorError::Stopped`].
+    /// Those of [`FlatBuilder::build_graph`]; [`VectorError::Stopped`].
     pub fn build_graph_from<B: AsRef<[u8]>>(
         &self,
         options: &GraphOptions,
@@ -123,8 +127,8 @@ impl FlatBuilder {
     }
 
     /// The chunk whose vector was pushed last.
-    pub fn last(&self) -> Option<Local> {
-        self.locals.last().copied().map(Local)
+    pub fn last(&self) -> Option<LocalOrdinal> {
+        self.locals.last().copied().map(LocalOrdinal)
     }
 
     /// How many vectors were pushed: the place of the next.
@@ -239,7 +243,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         self.dim
     }
 
-    /// What nearness means here.
+    /// The metric of its vectors.
     pub fn metric(&self) -> Metric {
         self.metric
     }
@@ -261,7 +265,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
 
     /// The vector `[dim]` of a chunk as it is stored: of length 1 for cosine. Borrowed where the
     /// bytes lie aligned. Cost: a binary search, or nothing when dense.
-    pub fn vector(&self, local: Local) -> Option<Cow<'_, [f32]>> {
+    pub fn vector(&self, local: LocalOrdinal) -> Option<Cow<'_, [f32]>> {
         self.row(self.position_of(local)?)
     }
 
@@ -271,13 +275,13 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     }
 
     /// Chunks with a vector, ascending.
-    pub fn locals(&self) -> impl Iterator<Item = Local> {
+    pub fn locals(&self) -> impl Iterator<Item = LocalOrdinal> {
         let dense = 0..if self.is_dense { self.count } else { 0 };
-        dense.chain(self.listed_locals()).map(Local)
+        dense.chain(self.listed_locals()).map(LocalOrdinal)
     }
 
     /// Which vector is the chunk's, from 0.
-    pub fn position_of(&self, Local(local): Local) -> Option<usize> {
+    pub fn position_of(&self, LocalOrdinal(local): LocalOrdinal) -> Option<usize> {
         if self.is_dense {
             return (local < self.count).then_some(local as usize);
         }
@@ -294,14 +298,14 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     }
 
     /// Whose vector is at a place.
-    pub(super) fn local(&self, place: u32) -> Option<Local> {
+    pub(super) fn local(&self, place: u32) -> Option<LocalOrdinal> {
         if place >= self.count {
             return None;
         }
         if self.is_dense {
-            return Some(Local(place));
+            return Some(LocalOrdinal(place));
         }
-        self.listed_local(place as usize).map(Local)
+        self.listed_local(place as usize).map(LocalOrdinal)
     }
 
     /// The vector `[dim]` at a place below `len`, as it is stored.

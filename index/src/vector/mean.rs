@@ -15,7 +15,7 @@
 
 use super::codes::Rotation;
 use super::graph::GraphReader;
-use super::search::VectorReader;
+use super::reader::VectorReader;
 
 /// Codes of four bits whose sum fits a byte.
 const CODES_MAX: usize = 255 / 15;
@@ -164,7 +164,7 @@ impl RotatedSum {
         }
     }
 
-    /// Adds a code of `graph`; [`Rotated::flush`] follows the last one of a segment.
+    /// Adds a code of `graph`; [`RotatedSum::flush`] follows the last one of a segment.
     fn add<B: AsRef<[u8]>>(&mut self, code: &[u8], graph: &GraphReader<B>) {
         add_levels(code, &mut self.levels);
         self.pending_count += 1;
@@ -248,7 +248,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::Local;
+    use loci_storage::LocalOrdinal;
     use proptest::prelude::*;
 
     use super::super::{Codes, FlatBuilder, GraphOptions, Metric};
@@ -259,7 +259,7 @@ mod tests {
     fn reader(vectors: &[Vec<f32>], metric: Metric, codes: Option<Codes>) -> VectorReader<Vec<u8>> {
         let mut builder = FlatBuilder::new(vectors[0].len(), metric).unwrap();
         for (local, vector) in (0u32..).zip(vectors) {
-            builder.push(Local(local), vector).unwrap();
+            builder.push(LocalOrdinal(local), vector).unwrap();
         }
         let options = |codes| GraphOptions {
             codes,

@@ -1,10 +1,10 @@
-//! What nearness means in a space, and the kernels that measure it.
+//! The metric of a vector space, and its scores.
 
 use simsimd::SpatialSimilarity;
 
 use super::{DIM_MAX, MAGNITUDE_MAX, VectorError};
 
-/// How near two vectors are. Scores grow with nearness.
+/// How the similarity of two vectors is measured. A higher score is more similar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Metric {

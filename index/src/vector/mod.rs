@@ -1,4 +1,4 @@
-//! Nearness: the vectors of one space that a segment's chunks have.
+//! Vector search: the vectors of one space that the chunks of a segment have.
 //!
 //! Every segment keeps them flat, at full precision: what a small segment scans, and the oracle for
 //! what is faster. A large one has an HNSW graph besides, over codes of a byte a number or less; what a
@@ -8,11 +8,11 @@
 //! | part | what |
 //! | --- | --- |
 //! | [`FlatBuilder`], [`FlatReader`] | the section below |
-//! | [`graph`] | the section of the graph: built, walked, measured |
-//! | [`codes`] | vectors in fewer bytes |
+//! | `graph` | the section of the graph: built, walked, measured |
+//! | `codes` | vectors in fewer bytes |
 //! | `crate::kernels` | their inner products, an instruction set a file |
 //! | [`MeanCosine`] | a question beside the mean of several vectors |
-//! | [`plan`] | which way a segment is searched |
+//! | `plan` | which strategy searches a segment |
 //!
 //! The section of flat vectors:
 //!
@@ -38,7 +38,10 @@ mod graph;
 mod mean;
 mod metric;
 mod plan;
+mod query;
+mod reader;
 mod search;
+mod segment_search;
 
 pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
@@ -46,7 +49,9 @@ pub use graph::{Effort, GraphOptions, REMOVED_NODE};
 pub use mean::MeanCosine;
 pub use metric::Metric;
 pub use plan::SearchStrategy;
-pub use search::{SegmentSearchStats, VectorQuery, VectorReader, VectorScratch, search};
+pub use query::{SegmentSearchStats, VectorQuery, VectorScratch};
+pub use reader::VectorReader;
+pub use search::search;
 
 /// The instruction set that walks use on this machine.
 pub fn instruction_set() -> &'static str {
@@ -59,7 +64,7 @@ pub const DIM_MAX: usize = 8192;
 /// Length that a vector has at most, so that no score overflows.
 pub const MAGNITUDE_MAX: f64 = 1e15;
 
-/// Why vectors cannot be indexed or searched. Every variant tells its reader what to do next.
+/// Why vectors cannot be indexed or searched. Every variant documents what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
@@ -119,7 +124,7 @@ pub enum VectorError {
     /// A graph has 1 to 2^31 - 1 nodes. Split the segment.
     #[error("a graph over {0} vectors")]
     NodeCount(usize),
-    /// Segments of one search measure nearness differently. Search one space at a time.
+    /// Segments of one search have different metrics. Search one space at a time.
     #[error("segments with metrics {0:?} and {1:?} in one search")]
     Mixed(Metric, Metric),
 }

@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -11,7 +11,7 @@ fn section(rows: &[Option<Vec<f32>>], dim: usize, metric: Metric) -> Vec<u8> {
     let mut builder = FlatBuilder::new(dim, metric).unwrap();
     for (local, row) in rows.iter().enumerate() {
         if let Some(row) = row {
-            builder.push(Local(local as u32), row).unwrap();
+            builder.push(LocalOrdinal(local as u32), row).unwrap();
         }
     }
     builder.finish()
@@ -27,7 +27,7 @@ fn sections(
     let mut builder = FlatBuilder::new(dim, metric).unwrap();
     for (local, row) in rows.iter().enumerate() {
         if let Some(row) = row {
-            builder.push(Local(local as u32), row).unwrap();
+            builder.push(LocalOrdinal(local as u32), row).unwrap();
         }
     }
     let options = GraphOptions {
@@ -141,8 +141,9 @@ fn invalid_input_is_refused() {
         ));
     }
     let mut builder = FlatBuilder::new(2, Metric::Cosine).unwrap();
-    builder.push(Local(1), &[3.0, 4.0]).unwrap();
-    let mut refused = |local, vector: &[f32]| builder.push(Local(local), vector).unwrap_err();
+    builder.push(LocalOrdinal(1), &[3.0, 4.0]).unwrap();
+    let mut refused =
+        |local, vector: &[f32]| builder.push(LocalOrdinal(local), vector).unwrap_err();
     assert!(matches!(
         refused(1, &[1.0, 0.0]),
         VectorError::Order { local: 1, last: 1 }
@@ -171,8 +172,8 @@ fn invalid_input_is_refused() {
 
     let reader = FlatReader::new(builder.finish()).unwrap();
     assert_eq!((reader.len(), reader.local_end()), (1, 2));
-    assert_eq!(reader.vector(Local(1)).unwrap().as_ref(), [0.6, 0.8]);
-    assert_eq!(reader.vector(Local(0)), None);
+    assert_eq!(reader.vector(LocalOrdinal(1)).unwrap().as_ref(), [0.6, 0.8]);
+    assert_eq!(reader.vector(LocalOrdinal(0)), None);
 }
 
 #[test]
@@ -243,7 +244,10 @@ fn vectors_are_read_at_any_alignment() {
         let mut shifted = vec![0; shift];
         shifted.extend(&bytes);
         let reader = FlatReader::new(&shifted[shift..]).unwrap();
-        assert_eq!(reader.vector(Local(0)).unwrap().as_ref(), [1.5, -2.0]);
+        assert_eq!(
+            reader.vector(LocalOrdinal(0)).unwrap().as_ref(),
+            [1.5, -2.0]
+        );
     }
 }
 
@@ -289,13 +293,13 @@ proptest! {
     fn pushed_vectors_round_trip((rows, query) in any_rows()) {
         let reader = FlatReader::new(section(&rows, query.len(), Metric::Dot)).unwrap();
         for (local, row) in (0..).zip(&rows) {
-            let got = reader.vector(Local(local)).map(|v| v.into_owned());
+            let got = reader.vector(LocalOrdinal(local)).map(|v| v.into_owned());
             prop_assert_eq!(&got, row);
         }
         let locals: Vec<u32> = reader.locals().map(|l| l.0).collect();
         let with: Vec<u32> = (0..).zip(&rows).filter(|(_, r)| r.is_some()).map(|(i, _)| i).collect();
         prop_assert_eq!(locals, with);
-        prop_assert_eq!(reader.vector(Local(u32::MAX)), None);
+        prop_assert_eq!(reader.vector(LocalOrdinal(u32::MAX)), None);
     }
 
     #[test]
@@ -328,7 +332,8 @@ proptest! {
 fn huge_k_returns_every_vector() {
     let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
     for local in 0..200 {
-        flat.push(Local(local), &[local as f32, 1.0]).unwrap();
+        flat.push(LocalOrdinal(local), &[local as f32, 1.0])
+            .unwrap();
     }
     let reader = VectorReader::new(flat.finish(), None).unwrap();
     let dead = RoaringBitmap::new();

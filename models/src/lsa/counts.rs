@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-/// Term counts of rows, in compressed sparse rows. What always holds: `starts` has one number more
+/// Term counts of rows, in compressed sparse rows. Invariants: `starts` has one number more
 /// than there are rows; ids within a row ascend and do not repeat.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     starts: Vec<usize>,
     ids: Vec<u32>,
-    /// How often the term stands in the row; stops at 65,535.
+    /// Occurrences of the term in the row, at most 65,535.
     tfs: Vec<u16>,
 }
 
@@ -35,7 +35,7 @@ impl Counts {
         &self.ids
     }
 
-    /// Adds a row: the ids of its terms in any order, once for each time that they stand there.
+    /// Adds a row: the ids of its terms in any order, once per occurrence.
     /// Sorts `occurrences`.
     pub(super) fn push(&mut self, occurrences: &mut [u32]) {
         occurrences.sort_unstable();
@@ -46,7 +46,7 @@ impl Counts {
         self.starts.push(self.ids.len());
     }
 
-    /// (term, count) of one row, ascending; nothing when there is no such row.
+    /// (term, count) of one row, ascending; empty if there is no such row.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         let range = match (self.starts.get(row), self.starts.get(row.saturating_add(1))) {
             (Some(&start), Some(&end)) => start..end,
@@ -58,7 +58,7 @@ impl Counts {
             .zip(self.tfs[range].iter().map(|&tf| u32::from(tf)))
     }
 
-    /// In how many rows each of `terms` terms stands.
+    /// The number of rows that contain each of `terms` terms.
     pub(super) fn document_frequencies(&self, terms: usize) -> Vec<u32> {
         let mut frequencies = vec![0; terms];
         for &id in &self.ids {

@@ -2,7 +2,7 @@
 //!
 //! Written here because the one linear algebra crate that would serve takes nearly five minutes of
 //! processor time to compile, and a store that is embedded in an application should not ask for it.
-//! The strips hold four-byte numbers; every sum over rows is kept in eight bytes, which is what
+//! The strips hold four-byte numbers; every sum over rows has eight bytes, which is what
 //! makes a Cholesky factor of the inner products good enough to orthonormalise with.
 
 use rayon::prelude::*;
@@ -188,7 +188,7 @@ fn inverse_factor(mut product: Matrix) -> Matrix {
                 numbers[column] -= factor * line[column];
             }
         }
-        // The factor's line is kept where the eliminated row stood.
+        // The factor's line is stored in place of the eliminated row.
         product.row_mut(pivot).copy_from_slice(&line);
         pivots.push(pivot);
     }

@@ -17,7 +17,7 @@ pub(super) struct Eigen {
     pub(super) vectors: Matrix,
 }
 
-/// Steps that one eigenvalue may take. Two or three are usual.
+/// Steps per eigenvalue, at most. Two or three are usual.
 const STEPS_MAX: usize = 64;
 
 /// Eigenvalues and eigenvectors of the symmetric matrix `a`. `None` when a number of `a` is not
@@ -126,7 +126,7 @@ fn product_of(reflections: &[Reflection], size: usize) -> Matrix {
     rows
 }
 
-/// Repeats implicit QL steps until eigenvalue `first` stands alone on the diagonal.
+/// Repeats implicit QL steps until eigenvalue `first` is isolated on the diagonal.
 fn converge(
     first: usize,
     diagonal: &mut [f64],

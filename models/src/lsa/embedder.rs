@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::projection::Projection;
 use crate::{EmbedError, Embedder};
 
-/// Calls its second argument with every term of a text, in any order, repeated as often as it stands
-/// there. It must be the one that the fit's rows were made with.
+/// Calls its second argument with every term of a text, in any order, repeated as often as it
+/// occurs. It must be the tokeniser of the fit's rows.
 pub type TokenizeFn = Box<dyn Fn(&str, &mut dyn FnMut(&str)) + Send + Sync>;
 
 /// Embeds texts by folding their terms in with a [`Projection`].
@@ -23,7 +23,7 @@ pub struct LsaEmbedder<B> {
 }
 
 impl<B: AsRef<[u8]>> LsaEmbedder<B> {
-    /// Joins a projection with the tokeniser that its rows were made with.
+    /// Combines a projection with the tokeniser of its rows.
     pub fn new(projection: Projection<B>, tokenise: TokenizeFn) -> LsaEmbedder<B> {
         let model = projection.model();
         LsaEmbedder {

@@ -12,16 +12,16 @@ use super::projection::{Projection, log_tf};
 use super::sparse::Sparse;
 use super::svd::Spectrum;
 
-/// The most dimensions that can be asked for.
+/// The largest number of dimensions.
 pub const DIM_MAX: usize = 1024;
 
-/// How many terms are kept unless told otherwise.
+/// Terms that are kept by default.
 pub const VOCABULARY_MAX: usize = 65_536;
 
-/// Fewest and most dimensions when none are asked for.
+/// Fewest and most dimensions by default.
 const DIM_AUTO_RANGE: (usize, usize) = (256, 512);
 
-/// Share of the energy that is enough when no number of dimensions is asked for.
+/// Fraction of the energy that suffices by default.
 const ENERGY_TARGET: f64 = 0.55;
 
 /// How to fit.
@@ -46,7 +46,7 @@ impl Default for FitOptions {
     }
 }
 
-/// Why nothing was learned. Every variant tells its reader what to do next.
+/// Why nothing was learned. Every variant documents what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
@@ -63,10 +63,10 @@ pub enum FitError {
     /// rows; the others can be folded in.
     #[error("too many {what} for one fit")]
     TooLarge {
-        /// What there is too much of.
+        /// What exceeds its limit.
         what: &'static str,
     },
-    /// The caller's progress function asked to stop. Nothing was learned.
+    /// The caller's progress function stopped the fit. Nothing was learned.
     #[error("fit was cancelled")]
     Cancelled,
     /// The arithmetic left the finite numbers, which no rows are known to cause. Please report it.
@@ -107,7 +107,7 @@ impl Fitter {
         Fitter::default()
     }
 
-    /// Adds a row: its terms, repeated as often as they stand there, in any order. The row's number
+    /// Adds a row: its terms, repeated as often as they occur, in any order. The row's number
     /// is that of the rows before it. A row without terms counts as a row.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Fitter {
         self.counts.rows()
     }
 
-    /// Learns from the rows. `progress` is told the share of the work that is done, 0 to 1, about
+    /// Learns from the rows. `progress` gets the fraction of the work that is done, 0 to 1, about
     /// a dozen times; when it answers with a break, the fit ends with [`FitError::Cancelled`].
     ///
     /// The dimensions are never more than the rank of the rows: a single row, or rows that are all

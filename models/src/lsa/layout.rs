@@ -8,7 +8,7 @@
 //!     12     4     dim          D, 1..=1024
 //!     16     4     terms        T, at least 1
 //!     20     4     rows         rows that the fit saw
-//!     24     4     energy       f32, share of the rows' energy that is kept, 0..=1
+//!     24     4     energy       f32, share of the rows' energy that is retained, 0..=1
 //!     28     4     reserved     zero
 //!     32     8     text_len     L, bytes of all terms together
 //!     40     8     body_xxh3    over the bytes from 64 on; also names the vector space
@@ -21,7 +21,7 @@
 //!      -     T·D   rows         i8 each: the projection's row / its largest number · 127
 //! ```
 //!
-//! A text with counts `tf` lies at `Σ (1 + ln tf) · scale · row`, scaled to length 1. One byte a
+//! The vector of a text with counts `tf` is `Σ (1 + ln tf) · scale · row`, scaled to length 1. One byte a
 //! number in place of four moved no vector of three public sets by more than a cosine of 0.9998, and
 //! nDCG@10 by 0.1 at most.
 //!
@@ -37,7 +37,7 @@ pub(super) const VERSION: u16 = 1;
 /// Length of the header, in bytes.
 pub(super) const HEADER_LEN: usize = 64;
 
-/// Why bytes are no projection. Every variant tells its reader what to do next.
+/// Why bytes are not a projection. Every variant documents what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProjectionError {
@@ -47,7 +47,7 @@ pub enum ProjectionError {
     /// A newer release wrote it. Upgrade, or fit again.
     #[error("projection version {found}; this build reads up to {newest}")]
     Version {
-        /// What the bytes say.
+        /// The version in the bytes.
         found: u16,
         /// What this build can read.
         newest: u16,
@@ -66,7 +66,7 @@ pub enum ProjectionError {
         /// Bytes that are there.
         got: u64,
     },
-    /// A field holds what no writer writes. Fit again.
+    /// A field has a value that no writer writes. Fit again.
     #[error("projection field {field} is out of range")]
     Field {
         /// The field, by its name in the table of bytes.
@@ -74,7 +74,7 @@ pub enum ProjectionError {
     },
 }
 
-/// The sizes that a header tells.
+/// The sizes in a header.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) dim: usize,
@@ -211,7 +211,7 @@ impl ProjectionParts<'_> {
     }
 }
 
-/// Appends a row as one byte a number; answers with what a step of 1 stands for.
+/// Appends a row as one byte per number; returns the size of a step.
 fn quantise(row: &[f32], bytes: &mut Vec<u8>) -> f32 {
     let largest = row
         .iter()

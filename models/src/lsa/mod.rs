@@ -1,7 +1,7 @@
 //! Latent semantic analysis: vectors learned from the store's own rows.
 //!
 //! A row is a bag of terms. Its weights are `(1 + ln tf) · ln(1 + rows / df)`, scaled to length 1;
-//! the weighted rows `A [rows × terms]` are factored as `U Σ Vᵀ`, and a text lies at `a · V`, scaled
+//! the weighted rows `A [rows × terms]` are factored as `U Σ Vᵀ`, and the vector of a text is `a · V`, scaled
 //! to length 1, where `a` is its bag of terms under the same weights. So a question and a text that
 //! comes later are *folded in* by the same sum that places the rows of the fit.
 //!
@@ -39,7 +39,7 @@
 //! While rows are pushed: 6 bytes for each pair of row and term (up to twice that as the lists
 //! grow), and about 80 bytes and the text for each distinct term. During the fit: 4 bytes more for
 //! each pair (12 when there are fewer rows than terms), `2 · 4 · 544 · min(rows, vocabulary)` bytes
-//! for the dense blocks, and `4 · dim · vocabulary` for the result before it is made small: at most
+//! for the dense blocks, and `4 · dim · vocabulary` for the result before it is quantised: at most
 //! 430 MB for the dense parts at the default vocabulary of 65,536 terms. The bytes of the projection
 //! are `(dim + 8) · vocabulary` and the terms' texts: at most 34 MB and texts.
 //!

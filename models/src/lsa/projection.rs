@@ -3,8 +3,8 @@
 //! The bytes are read in a mapped file or a `Vec`; nothing is copied or decoded when they are opened.
 //! Their table is that of [`layout`](super::layout).
 //!
-//! What always holds: every offset is checked when the bytes are opened. Text that is not sorted, or
-//! numbers that were changed, lead to wrong vectors and no further; [`Projection::verify`] tells.
+//! Invariants: every offset is checked when the bytes are opened. Text that is not sorted, or
+//! numbers that were changed, lead to wrong vectors but to nothing worse; [`Projection::verify`] detects them.
 //!
 //! Start reading at [`Projection::new`].
 
@@ -85,12 +85,12 @@ impl<B: AsRef<[u8]>> Projection<B> {
         self.header.rows as usize
     }
 
-    /// Share of the rows' squared length that the dimensions keep, 0 to 1.
+    /// Share of the rows' squared length that the dimensions retain, 0 to 1.
     pub fn energy(&self) -> f32 {
         self.header.energy
     }
 
-    /// Name of the vector space. It holds a checksum of the bytes, so that another fit has another
+    /// Name of the vector space. It contains a checksum of the bytes, so that another fit has another
     /// name unless it learned the very same numbers.
     pub fn model(&self) -> String {
         format!("lsa-{VERSION}:{:016x}", self.header.body_xxh3)
@@ -106,7 +106,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
         self.bytes
     }
 
-    /// The index of a term, `None` when the fit did not keep it. A binary search.
+    /// The index of a term, `None` if the fit dropped it. A binary search.
     pub fn term(&self, term: &str) -> Option<u32> {
         let (mut low, mut high) = (0, self.header.terms);
         while low < high {
@@ -114,14 +114,14 @@ impl<B: AsRef<[u8]>> Projection<B> {
             match self.term_text(middle).cmp(term.as_bytes()) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
-                // Below 2^32: it is below `terms`, which a header holds in four bytes.
+                // Below 2^32: it is below `terms`, which has four bytes in the header.
                 Ordering::Equal => return Some(middle as u32),
             }
         }
         None
     }
 
-    /// Folds in a text: `counts` are (term index, how often it stands there). Each term once, in
+    /// Folds in a text: `counts` are (term index, number of occurrences). Each term once, in
     /// ascending order for a sum of the same rounding each time. An index beyond the last, or a
     /// count of 0, is passed over.
     ///
@@ -143,7 +143,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
         normalise(&mut vector).then_some(vector)
     }
 
-    /// Folds in a text given as its terms, repeated as often as they stand there, in any order.
+    /// Folds in a text given as its terms, repeated as often as they occur, in any order.
     /// See [`project`](Self::project).
     pub fn embed_terms<T: AsRef<str>>(
         &self,
@@ -203,7 +203,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
     }
 }
 
-/// Weight of a term that stands `tf` times in a text; `tf` is at least 1.
+/// Weight of a term that occurs `tf` times in a text; `tf` is at least 1.
 pub(super) fn log_tf(tf: u32) -> f32 {
     1.0 + (tf as f32).ln()
 }

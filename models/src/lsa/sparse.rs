@@ -1,6 +1,6 @@
 //! The weighted rows as a sparse matrix, and its products with dense strips.
 //!
-//! Compressed sparse rows: the numbers of row `i` stand at `starts[i]..starts[i + 1]`, ascending by
+//! Compressed sparse rows: the numbers of row `i` are at `starts[i]..starts[i + 1]`, ascending by
 //! column. Every product takes one strip of the dense matrix at a time, row after row, so a strip's
 //! sums are the same on one thread and on many, and no thread needs a dense block of its own beyond
 //! the strip that it writes.
@@ -147,7 +147,7 @@ pub(super) mod tests {
         })
     }
 
-    /// The parts of a sparse matrix that holds `rows`.
+    /// The parts of a sparse matrix with these `rows`.
     pub(crate) fn parts(rows: &[Vec<f32>]) -> (Vec<usize>, Vec<u32>, Vec<f32>) {
         let (mut starts, mut ids, mut weights) = (vec![0], Vec::new(), Vec::new());
         for row in rows {

@@ -20,7 +20,7 @@ use super::fitter::FitError;
 use super::sparse::Sparse;
 use super::tiles::{Tiles, WIDTH};
 
-/// Columns beyond those that are wanted, which speed the convergence of the last ones.
+/// Additional columns, which speed the convergence of the last ones.
 const OVERSAMPLE: usize = 32;
 
 /// Products with `AᵀA` after the first.
@@ -44,12 +44,12 @@ pub(super) struct Spectrum<'a> {
     energies: Vec<f64>,
     /// Row `k`: singular vector `k` in terms of the basis.
     vectors: Matrix,
-    /// Sum of all squared singular values, also of those that were not sought.
+    /// Sum of all squared singular values, including those that were not computed.
     total: f64,
 }
 
 impl<'a> Spectrum<'a> {
-    /// Seeks the `wanted` largest singular values of `matrix` and their vectors. `seed` chooses the
+    /// Computes the `wanted` largest singular values of `matrix` and their vectors. `seed` chooses the
     /// first block. Tells `progress` after every product and every orthonormalisation.
     ///
     /// Cost: `10 · numbers · w` multiply-adds for the products and about `8 · side · w²` for the
@@ -98,7 +98,7 @@ impl<'a> Spectrum<'a> {
         })
     }
 
-    /// Singular values that stand above the rounding; at least 1.
+    /// Singular values above the rounding error; at least 1.
     pub(super) fn rank(&self) -> usize {
         let least = RANK_TOLERANCE * self.energies[0];
         self.energies

@@ -1,7 +1,7 @@
 //! Tall dense matrices, cut into upright strips of [`WIDTH`] columns.
 //!
 //! A strip is what one thread works on: no strip depends on another while the sparse matrix is
-//! applied, so the sums come in the same order whatever the number of threads. One row of a strip
+//! applied, so the sums are in the same order for every number of threads. One row of a strip
 //! is a fixed array of two cache lines, which the compiler turns into vector instructions.
 
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ pub(super) const WIDTH: usize = 32;
 pub(super) type Lane = [f32; WIDTH];
 
 /// A dense matrix of `rows` rows; its columns are `width()`, a multiple of [`WIDTH`]. Columns beyond
-/// those that are meant hold zeros.
+/// the used ones are zero.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tiles {
     rows: usize,

@@ -1,4 +1,4 @@
-//! A model in a folder that is read when it is first asked for a vector: a store is opened, and asked by its text alone,
+//! A model in a folder that is read when its first vector is needed: a store is opened, and searched by text alone,
 //! without it.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::FolderEmbedder;
 use crate::embedder::{EmbedError, Embedder};
 
-/// What a folder is known to hold, and the model once it was read. A folder that could not be read is tried again.
+/// The expected model of a folder, and the model once it was read. A folder that could not be read is tried again.
 pub struct LazyFolderEmbedder {
     folder: PathBuf,
     name: String,
@@ -16,7 +16,7 @@ pub struct LazyFolderEmbedder {
 }
 
 impl LazyFolderEmbedder {
-    /// The model `name` of `dim` numbers, which lies in `folder`.
+    /// The model `name` of `dim` numbers, in `folder`.
     pub fn new(folder: PathBuf, name: String, dim: usize) -> LazyFolderEmbedder {
         LazyFolderEmbedder {
             folder,

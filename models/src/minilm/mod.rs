@@ -4,10 +4,10 @@
 //! `token_type_ids`, and the states of all tokens as its first output; a vector is their mean, of length 1 (Reimers,
 //! Gurevych, "Sentence-BERT", 2019). It runs on all cores, without a network.
 //!
-//! Always true: a folder is only taken where it embeds texts as it should: the built-in ones as all-MiniLM-L6-v2 does, or
+//! Invariant: a folder is accepted only if it embeds texts correctly: the built-in ones as all-MiniLM-L6-v2 does, or
 //! those of its own `check.json`. Each text is run alone, so its vector does not depend on the others of its batch.
 //!
-//! Start reading at [`FolderEmbedder::open`]; [`LazyFolderEmbedder`] reads the folder when it is first asked.
+//! Start reading at [`FolderEmbedder::open`]; [`LazyFolderEmbedder`] reads the folder when it is first used.
 
 mod lazy;
 
@@ -54,7 +54,7 @@ pub struct FolderEmbedder {
     pool: Arc<ThreadPool>,
 }
 
-/// A folder holds no model that can be used.
+/// A folder contains no usable model.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct FolderError {
@@ -62,7 +62,7 @@ pub struct FolderError {
     reason: String,
 }
 
-/// What a folder says of itself: a text and its vector each.
+/// The test vectors of a folder: texts and their vectors.
 #[derive(Deserialize)]
 struct ReferenceVector {
     text: String,

@@ -12,7 +12,7 @@
 //! value      = bare word | number | date | "text in quotes"
 //! ```
 //!
-//! A list may also stand in brackets. A missing field satisfies no comparison, `!=` included; a
+//! A list may also be in brackets. A missing field satisfies no comparison, `!=` included; a
 //! field with several values (authors, the pages of a span) satisfies one when any value does, and
 //! `!=` when it has values and none is the given one. A date stands for all of its moments.
 //!

@@ -9,7 +9,7 @@ use loci_types::answer::{Answer, HitRef, Prompt};
 use loci_types::document::{
     NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
-use loci_types::ids::{DocumentId, EditId, ItemId, ResponseId};
+use loci_types::ids::{ConceptEditId, DocumentId, ItemId, ResponseId};
 use loci_types::keys::{ChunkKey, DocumentKey};
 use loci_types::records::{ChunkRecord, DocumentRecord, Feedback};
 use loci_types::search::SearchRequest;
@@ -367,9 +367,9 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
-    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<EditId, ClientError> {
+    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<ConceptEditId, ClientError> {
         self.number(Change::MergeConcepts(from.to_owned(), into.to_owned()))
-            .map(EditId)
+            .map(ConceptEditId)
     }
 
     /// Has what some documents say of a concept count as said of another one.
@@ -381,17 +381,17 @@ impl Transaction<'_> {
         name: &str,
         documents: &[DocumentKey],
         into: &str,
-    ) -> Result<EditId, ClientError> {
+    ) -> Result<ConceptEditId, ClientError> {
         let (name, into) = (name.to_owned(), into.to_owned());
         self.number(Change::SplitConcept(name, documents.to_vec(), into))
-            .map(EditId)
+            .map(ConceptEditId)
     }
 
     /// Undoes a merge or split; `false` when there is none with this id.
     ///
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
-    pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, ClientError> {
+    pub fn undo_concept_edit(&mut self, id: ConceptEditId) -> Result<bool, ClientError> {
         self.existed(Change::UndoConceptEdit(id.0))
     }
 

@@ -52,6 +52,21 @@ impl Role {
     }
 }
 
+/// What a call takes of a server, by which a server chooses where it is performed and how many of them at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallClass {
+    /// A processor for a moment: searches and other reads. Nothing comes before its last reply.
+    Quick,
+    /// A wait for the store's writer and for the disk.
+    Write,
+    /// A processor for long, or memory, or a model: files, analyses, copies, answers in words.
+    Long,
+    /// A wait for the reader of a file, part by part.
+    Stream,
+    /// A step of the connection's transaction: steps are performed in their order, one at a time.
+    Transaction,
+}
+
 /// A call, with what it gives.
 pub trait Method: Wire + Into<Call> {
     /// What its last reply carries.
@@ -109,7 +124,7 @@ macro_rules! calls {
     ($(
         $(#[$doc:meta])*
         $number:literal $Name:ident { $($(#[$of_field:meta])* $field:ident: $Type:ty),* $(,)? }
-            -> $Last:ty, each $Each:ty, $role:ident, $again:literal $(unless $unless:ident)?;
+            -> $Last:ty, each $Each:ty, $role:ident, $class:ident, $again:literal $(unless $unless:ident)?;
     )*) => {
         $(
             $(#[$doc])*
@@ -155,6 +170,20 @@ macro_rules! calls {
                 }
             }
 
+            /// What it takes, whatever its fields say.
+            const fn static_class(&self) -> CallClass {
+                match self {
+                    $(Call::$Name(_) => CallClass::$class,)*
+                }
+            }
+
+            const fn class_of_number(number: u16) -> Option<CallClass> {
+                match number {
+                    $($number => Some(CallClass::$class),)*
+                    _ => None,
+                }
+            }
+
             /// Its name, for logs and metrics.
             pub fn name(&self) -> &'static str {
                 match self {
@@ -180,12 +209,25 @@ macro_rules! calls {
 }
 
 impl Call {
-    /// What a key must allow for the call of a payload, told from its number alone.
+    /// What a key must allow for the call of a payload, by its number alone: the payload may be incomplete.
     pub fn role_of(payload: &[u8]) -> Option<Role> {
-        let number = payload.get(4..)?.first_chunk::<2>()?;
-        let number = u16::from_le_bytes(*number);
+        let number = number_of(payload)?;
         let known = Self::ALL.iter().find(|(known, _, _)| *known == number);
         known.map(|(_, _, role)| *role)
+    }
+
+    /// What the call of a payload takes, by its number alone: the payload may be incomplete. `None` for a number of no
+    /// call. A search that is recorded is a [`CallClass::Write`], which its number does not show.
+    pub fn class_of(payload: &[u8]) -> Option<CallClass> {
+        Self::class_of_number(number_of(payload)?)
+    }
+
+    /// What it takes.
+    pub fn class(&self) -> CallClass {
+        match self {
+            Call::Search(search) if search.record => CallClass::Write,
+            call => call.static_class(),
+        }
     }
 
     /// The call of a payload, and the milliseconds that it may take, where it says so.
@@ -202,6 +244,12 @@ impl Call {
     }
 }
 
+/// The number of the call of a payload.
+fn number_of(payload: &[u8]) -> Option<u16> {
+    let number = payload.get(4..)?.first_chunk::<2>()?;
+    Some(u16::from_le_bytes(*number))
+}
+
 calls! {
     /// Passages that answer a question.
     0x0101 Search {
@@ -209,7 +257,7 @@ calls! {
         request: Box<SearchRequest>,
         /// Whether the answer is kept, for feedback; needs a key that may write.
         record: bool,
-    } -> Answer, each NoStream, Read, true unless record;
+    } -> Answer, each NoStream, Read, Quick, true unless record;
 
     /// An answer in words.
     0x0102 Ask {
@@ -217,22 +265,22 @@ calls! {
         request: Box<SearchRequest>,
         /// As for a search.
         record: bool,
-    } -> Answer, each NoStream, Read, true unless record;
+    } -> Answer, each NoStream, Read, Long, true unless record;
 
     /// What a model would be asked for an answer in words.
     0x0103 AskPrompt {
         /// As for a search.
         request: Box<SearchRequest>,
-    } -> Prompt, each NoStream, Read, true;
+    } -> Prompt, each NoStream, Read, Long, true;
 
     /// The settings of the store: an object.
-    0x0104 GetSettings {} -> Json<Value>, each NoStream, Read, true;
+    0x0104 GetSettings {} -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Figures of the store.
-    0x0105 GetStats {} -> Json<Value>, each NoStream, Read, true;
+    0x0105 GetStats {} -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// What takes room.
-    0x0106 GetUsage {} -> Json<Value>, each NoStream, Admin, true;
+    0x0106 GetUsage {} -> Json<Value>, each NoStream, Admin, Long, true;
 
     /// Documents by key, a page of them: `{"documents":[…],"next":KEY?}`.
     0x0107 ListDocuments {
@@ -244,13 +292,13 @@ calls! {
         after: Option<String>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// A document with its outline and the names of its assets.
     0x0108 GetDocument {
         /// Its public key.
         key: DocumentKey,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// A chunk with what stands around it.
     0x0109 GetChunk {
@@ -258,13 +306,13 @@ calls! {
         key: ChunkKey,
         /// Chunks of its level to each side that come with it, 10 at most.
         context: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// The file that a document was read from.
     0x010a GetOriginal {
         /// The document.
         key: DocumentKey,
-    } -> (), each Vec<u8>, Read, true;
+    } -> (), each Vec<u8>, Read, Stream, true;
 
     /// A picture or other file within a document.
     0x010b GetAsset {
@@ -272,19 +320,19 @@ calls! {
         key: DocumentKey,
         /// The file's name there.
         name: String,
-    } -> (), each Vec<u8>, Read, true;
+    } -> (), each Vec<u8>, Read, Stream, true;
 
     /// The text that character positions of citations refer to.
     0x010c GetText {
         /// The document.
         key: DocumentKey,
-    } -> (), each Vec<u8>, Read, true;
+    } -> (), each Vec<u8>, Read, Stream, true;
 
     /// A concept: relations, prerequisites, chunks.
     0x010d GetConcept {
         /// Its name, however written.
         name: String,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Concepts by PageRank whose names begin so.
     0x010e ListConcepts {
@@ -292,7 +340,7 @@ calls! {
         prefix: String,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// The shortest way from a concept to another.
     0x010f GetPath {
@@ -302,13 +350,13 @@ calls! {
         to: String,
         /// Types of relations that may be taken; empty for all.
         along: Vec<String>,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Who cites whom: of a document, or of a cited work.
     0x0110 GetCitations {
         /// A document's key, or the DOI or title of a work.
         of: String,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Cited works, the most cited first.
     0x0111 ListWorks {
@@ -320,7 +368,7 @@ calls! {
         stubs: bool,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Communities of concepts, with their digests.
     0x0112 ListCommunities {
@@ -328,10 +376,10 @@ calls! {
         level: Option<u32>,
         /// Those alone that this concept is in, at all levels.
         of: Option<String>,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// How many concepts are of each type.
-    0x0113 ListTypes {} -> Json<Value>, each NoStream, Read, true;
+    0x0113 ListTypes {} -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Recorded answers, the newest first.
     0x0114 ListRecords {
@@ -339,7 +387,7 @@ calls! {
         response: Option<u64>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Learning items: `{"items":[…],"next":ID?}`.
     0x0115 ListItems {
@@ -353,26 +401,26 @@ calls! {
         after: Option<u64>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each NoStream, Read, true;
+    } -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Figures of the learning items.
-    0x0116 GetItemFigures {} -> Json<Value>, each NoStream, Read, true;
+    0x0116 GetItemFigures {} -> Json<Value>, each NoStream, Read, Quick, true;
 
     /// Concepts and relations as a file of other programs; gives `{"concepts","relations"}`.
     0x0117 ExportGraph {
         /// What the file is.
         format: GraphFormat,
-    } -> Json<Value>, each Vec<u8>, Read, true;
+    } -> Json<Value>, each Vec<u8>, Read, Stream, true;
 
     /// Changes, all or nothing, in one transaction.
     0x0201 Write {
         /// In their order.
         changes: Vec<Change>,
-    } -> Vec<Outcome>, each NoStream, Write, false;
+    } -> Vec<Outcome>, each NoStream, Write, Write, false;
 
     /// Begins a transaction, which is called as the call is. It ends with the connection, with 5 seconds without a step,
     /// and after 60 seconds: then nothing of it is stored. Other writers of the store wait meanwhile.
-    0x0202 Begin {} -> (), each NoStream, Write, false;
+    0x0202 Begin {} -> (), each NoStream, Write, Transaction, false;
 
     /// A change within a transaction; it sees those before it.
     0x0203 Step {
@@ -380,19 +428,19 @@ calls! {
         transaction: u64,
         /// What is to be done.
         change: Change,
-    } -> Outcome, each NoStream, Write, false;
+    } -> Outcome, each NoStream, Write, Transaction, false;
 
     /// Ends a transaction: its changes are durable when the reply comes.
     0x0204 Commit {
         /// The transaction.
         transaction: u64,
-    } -> (), each NoStream, Write, false;
+    } -> (), each NoStream, Write, Transaction, false;
 
     /// Ends a transaction, of which nothing is stored.
     0x0205 Rollback {
         /// The transaction.
         transaction: u64,
-    } -> (), each NoStream, Write, true;
+    } -> (), each NoStream, Write, Transaction, true;
 
     /// Keeps an answer, for feedback and to be asked again; gives what it is called.
     0x0206 Record {
@@ -400,7 +448,7 @@ calls! {
         request: Box<SearchRequest>,
         /// What was answered.
         answer: Box<Answer>,
-    } -> u64, each NoStream, Write, false;
+    } -> u64, each NoStream, Write, Write, false;
 
     /// What somebody made of a hit of a recorded answer.
     0x0207 GiveFeedback {
@@ -410,22 +458,22 @@ calls! {
         hit: String,
         /// What it was.
         feedback: Feedback,
-    } -> (), each NoStream, Write, true;
+    } -> (), each NoStream, Write, Write, true;
 
     /// Parses, cuts and stores a file.
     0x0208 Ingest {
         /// Its bytes, and how it is taken in.
         file: Box<File>,
-    } -> Json<Value>, each Progress, Write, true;
+    } -> Json<Value>, each Progress, Write, Long, true;
 
     /// Brings vectors and shares up to what was stored.
-    0x0209 Finish {} -> (), each Progress, Write, true;
+    0x0209 Finish {} -> (), each Progress, Write, Long, true;
 
     /// Stores nodes and relationships in place of what an import under that key stored; gives `{"nodes","relationships"}`.
     0x020a ImportGraph {
         /// What is stored.
         graph: Box<GraphFiles>,
-    } -> Json<Value>, each Progress, Write, true;
+    } -> Json<Value>, each Progress, Write, Long, true;
 
     /// Changes a setting.
     0x0301 SetSetting {
@@ -433,49 +481,49 @@ calls! {
         name: String,
         /// Its value, as the command line takes it.
         value: String,
-    } -> (), each NoStream, Admin, true;
+    } -> (), each NoStream, Admin, Long, true;
 
     /// Ranks concepts, finds communities, writes digests.
-    0x0302 Analyse {} -> Json<Value>, each Progress, Admin, true;
+    0x0302 Analyse {} -> Json<Value>, each Progress, Admin, Long, true;
 
     /// Merges segments and gives disk back.
-    0x0303 Compact {} -> Json<Value>, each Progress, Admin, true;
+    0x0303 Compact {} -> Json<Value>, each Progress, Admin, Long, true;
 
     /// Looks for damage; gives a list of findings.
     0x0304 Check {
         /// Whether rows are also compared with each other and with segments.
         deep: bool,
-    } -> Json<Value>, each Progress, Admin, true;
+    } -> Json<Value>, each Progress, Admin, Long, true;
 
     /// Builds damaged segments again from rows; gives how many.
-    0x0305 Repair {} -> u64, each NoStream, Admin, true;
+    0x0305 Repair {} -> u64, each NoStream, Admin, Long, true;
 
     /// Copies the store into a folder of the server's backups.
     0x0306 Backup {
         /// The folder's name there.
         name: String,
-    } -> Json<Value>, each Progress, Admin, true;
+    } -> Json<Value>, each Progress, Admin, Long, true;
 
     /// The whole store as lines of JSON; gives how many.
-    0x0307 Export {} -> u64, each Vec<u8>, Admin, true;
+    0x0307 Export {} -> u64, each Vec<u8>, Admin, Stream, true;
 
     /// Fits the built-in embedder anew.
-    0x0308 Refit {} -> (), each Progress, Admin, true;
+    0x0308 Refit {} -> (), each Progress, Admin, Long, true;
 
     /// Keeps the most frequent types of concepts, and tells the others as the nearest of them.
     0x0309 ConsolidateTypes {
         /// Those of each collection, rather than of all.
         stratified: bool,
-    } -> Json<Value>, each NoStream, Admin, true;
+    } -> Json<Value>, each NoStream, Admin, Long, true;
 
     /// Tells types as documents write them again.
-    0x030a ForgetTypes {} -> (), each NoStream, Admin, true;
+    0x030a ForgetTypes {} -> (), each NoStream, Admin, Long, true;
 
     /// Forgets recorded answers; gives how many.
     0x030b ForgetRecords {
         /// Those before that time, in milliseconds since 1970.
         before_ms: u64,
-    } -> u64, each NoStream, Admin, true;
+    } -> u64, each NoStream, Admin, Long, true;
 
     /// Asks recorded questions again, and compares.
     0x030c Replay {
@@ -483,10 +531,10 @@ calls! {
         limit: u32,
         /// Options that are changed, by name.
         set: Vec<(String, String)>,
-    } -> Json<Value>, each Progress, Admin, true;
+    } -> Json<Value>, each Progress, Admin, Long, true;
 
     /// Keys of the store, without their secrets.
-    0x030d ListKeys {} -> Json<Value>, each NoStream, Admin, true;
+    0x030d ListKeys {} -> Json<Value>, each NoStream, Admin, Write, true;
 
     /// Makes a key, which is told this once.
     0x030e AddKey {
@@ -496,13 +544,13 @@ calls! {
         user: Option<String>,
         /// What it is for, in words.
         note: String,
-    } -> Json<Value>, each NoStream, Admin, false;
+    } -> Json<Value>, each NoStream, Admin, Write, false;
 
     /// Takes a key back.
     0x030f RevokeKey {
         /// The key's id: what stands between `loci_` and the next `_`.
         id: String,
-    } -> (), each NoStream, Admin, true;
+    } -> (), each NoStream, Admin, Write, true;
 }
 
 /// What a graph is written as.

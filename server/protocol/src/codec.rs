@@ -426,7 +426,7 @@ impl Wire for Duration {
 
 /// A struct is its fields, in this order.
 macro_rules! wire_struct {
-    ($($of:ty { $($field:ident),* $(,)? })*) => {$(
+    ($($of:ty { $($field:ident $(or $default:expr)?),* $(,)? })*) => {$(
         impl $crate::codec::Wire for $of {
             fn put(
                 &self,
@@ -435,7 +435,10 @@ macro_rules! wire_struct {
                 // All fields are named, so that none is forgotten.
                 let Self { $($field),* } = self;
                 let _ = &to;
-                $($crate::codec::Wire::put($field, to)?;)*
+                $(
+                    $(let $field = &$field.unwrap_or($default);)?
+                    $crate::codec::Wire::put($field, to)?;
+                )*
                 Ok(())
             }
 
@@ -443,7 +446,10 @@ macro_rules! wire_struct {
                 from: &mut $crate::codec::Source<'_>,
             ) -> Result<Self, $crate::codec::DecodeError> {
                 let _ = &from;
-                $(let $field = $crate::codec::Wire::take(from)?;)*
+                $(
+                    let $field = $crate::codec::Wire::take(from)?;
+                    $(let $field = Some($field).filter(|value| $default != *value);)?
+                )*
                 Ok(Self { $($field),* })
             }
         }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use loci_types::answer::{
     Answer, AnswerText, ArmScores, Citation, CommunityHit, ConceptHit, ConceptSource, Context,
     ContextSection, Critique, ExplainStep, GraphArmScore, Hit, Method, Operator, ParentHit, Part,
-    PartKind, Prompt, RelationHit, Suggestion, Verdict,
+    PartKind, PartialReason, Prompt, RelationHit, Suggestion, Verdict,
 };
 use loci_types::document::{
     NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
@@ -76,7 +76,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text! { Expr Effort DocumentKey ChunkKey }
+as_text! { Expr Effort DocumentKey ChunkKey PartialReason }
 
 /// What goes as the number that rows have for it.
 macro_rules! by_number {
@@ -136,8 +136,8 @@ wire_struct! {
     Rerank { types, confidence, citations, cited }
     SearchRequest {
         question, vector, k, level_limits, levels, strategy, filter, intent, context_tokens, climb, fusion, candidates,
-        seeds, walk, query_concepts, concept_similarity_min, hops, neighbours, rerank, diversity, stages, communities,
-        answer, critic, concepts, syntax, highlights, effort, explain,
+        seeds, walk, query_concepts or SearchRequest::QUERY_CONCEPTS, concept_similarity_min, hops or SearchRequest::HOPS,
+        neighbours or SearchRequest::NEIGHBOURS, rerank, diversity, stages, communities, answer, critic, concepts, syntax, highlights, effort, explain,
     }
     Citation { label, path, page, pages, slide, timestamp, lines, chars, boxes, link }
     PageBox { page, x0, y0, x1, y1 }

@@ -1,7 +1,8 @@
 //! Messages are these bytes, for good: what a client of version 1 sends must be read by every later server.
 
 use loci_protocol::call::{
-    AddKey, Call, Change, File, GetChunk, GetPath, Ingest, Method, Outcome, Role, Search, Write,
+    AddKey, Begin, Call, CallClass, Change, Commit, File, GetChunk, GetPath, Ingest, Method,
+    Outcome, Role, Search, Write,
 };
 use loci_protocol::codec::{decode, encode};
 use loci_types::answer::{Answer, ArmScores, Citation, Hit, Method as Arm};
@@ -153,6 +154,45 @@ fn call_numbers_are_unique_and_determine_the_role() {
         let is_told = *name == "GetUsage";
         assert!(*role == by_number || is_told, "{name}");
     }
+}
+
+#[test]
+fn class_and_role_are_read_from_an_incomplete_payload() {
+    let search = |record| Search {
+        request: Box::new(SearchRequest::new("heron?")),
+        record,
+    };
+    let cases: &[(Call, CallClass, CallClass)] = &[
+        (search(false).into(), CallClass::Quick, CallClass::Quick),
+        (search(true).into(), CallClass::Write, CallClass::Quick),
+        (
+            Ingest {
+                file: Box::default(),
+            }
+            .into(),
+            CallClass::Long,
+            CallClass::Long,
+        ),
+        (
+            Begin {}.into(),
+            CallClass::Transaction,
+            CallClass::Transaction,
+        ),
+        (
+            Commit { transaction: 1 }.into(),
+            CallClass::Transaction,
+            CallClass::Transaction,
+        ),
+    ];
+    for (call, class, by_number) in cases {
+        assert_eq!(call.class(), *class, "{}", call.name());
+        let payload = call.encode(250);
+        let start = &payload[..6];
+        assert_eq!(Call::class_of(start), Some(*by_number), "{}", call.name());
+        assert_eq!(Call::role_of(start), Some(call.role()), "{}", call.name());
+        assert_eq!(Call::class_of(&payload[..5]), None);
+    }
+    assert_eq!(Call::class_of(&[0, 0, 0, 0, 0xff, 0xff]), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub mod config;
 mod frame_sender;
 mod http;
 mod listener;
-pub(crate) mod mcp;
+pub(crate) mod mcp_stdio;
 pub(crate) mod otlp;
 mod pending;
 mod prometheus;

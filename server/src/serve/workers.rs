@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crossbeam_channel::{Sender, unbounded};
-use loci_protocol::call::Call;
+use loci_protocol::call::CallClass;
 use loci_protocol::fault::{Code, Fault};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,76 +23,6 @@ use crate::threads;
 const RETRY_AFTER_MS: u32 = 100;
 /// Threads for what the server itself waits for, beside those of calls.
 const SERVER_THREADS_MAX: usize = 64;
-
-/// What a call takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallClass {
-    /// A processor for a moment: questions, looks. It gives nothing before its last reply.
-    Quick,
-    /// A wait for the store's writer and for the disk.
-    Write,
-    /// A processor for long, or memory, or a model: files, analyses, copies, answers in words.
-    Long,
-    /// A wait for whoever takes a file, part by part.
-    Stream,
-}
-
-impl CallClass {
-    /// That of a call.
-    pub(crate) fn from_call(call: &Call) -> CallClass {
-        match call {
-            Call::Search(call) if call.record => CallClass::Write,
-            Call::Ask(_)
-            | Call::AskPrompt(_)
-            | Call::GetUsage(_)
-            | Call::Ingest(_)
-            | Call::ImportGraph(_)
-            | Call::Finish(_)
-            | Call::SetSetting(_)
-            | Call::Analyse(_)
-            | Call::Compact(_)
-            | Call::Check(_)
-            | Call::Repair(_)
-            | Call::Backup(_)
-            | Call::Refit(_)
-            | Call::ConsolidateTypes(_)
-            | Call::ForgetTypes(_)
-            | Call::ForgetRecords(_)
-            | Call::Replay(_) => CallClass::Long,
-            Call::GetOriginal(_)
-            | Call::GetAsset(_)
-            | Call::GetText(_)
-            | Call::ExportGraph(_)
-            | Call::Export(_) => CallClass::Stream,
-            Call::Write(_)
-            | Call::Begin(_)
-            | Call::Step(_)
-            | Call::Commit(_)
-            | Call::Rollback(_)
-            | Call::Record(_)
-            | Call::GiveFeedback(_)
-            | Call::ListKeys(_)
-            | Call::AddKey(_)
-            | Call::RevokeKey(_) => CallClass::Write,
-            Call::Search(_)
-            | Call::GetSettings(_)
-            | Call::GetStats(_)
-            | Call::ListDocuments(_)
-            | Call::GetDocument(_)
-            | Call::GetChunk(_)
-            | Call::GetConcept(_)
-            | Call::ListConcepts(_)
-            | Call::GetPath(_)
-            | Call::GetCitations(_)
-            | Call::ListWorks(_)
-            | Call::ListCommunities(_)
-            | Call::ListTypes(_)
-            | Call::ListRecords(_)
-            | Call::ListItems(_)
-            | Call::GetItemFigures(_) => CallClass::Quick,
-        }
-    }
-}
 
 /// Threads that can be started beside those of the runtime, or it is not begun.
 const THREADS_SPARE: usize = 4;
@@ -226,7 +156,7 @@ impl Workers {
     ) -> Result<WorkerPermit<'_>, Fault> {
         let (of_store, of_all) = match class {
             CallClass::Quick => (&store.quick, &self.quick),
-            CallClass::Write => (&store.writes, &self.writes),
+            CallClass::Write | CallClass::Transaction => (&store.writes, &self.writes),
             CallClass::Long => (&store.long, &self.long),
             CallClass::Stream => (&store.streams, &self.streams),
         };
@@ -272,7 +202,7 @@ impl WorkerPermit<'_> {
                 // The threads end after this handle to them.
                 let _ = workers.jobs.send(Box::new(job));
             }
-            CallClass::Write | CallClass::Long | CallClass::Stream => {
+            CallClass::Write | CallClass::Long | CallClass::Stream | CallClass::Transaction => {
                 workers.runtime.spawn_blocking(job);
             }
         }

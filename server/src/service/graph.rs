@@ -58,7 +58,9 @@ pub(super) fn import(
     let progress = ProgressReporter::for_caller(caller, task);
     let database = caller.store.database()?;
     match import::import(&database, &document_key, documents, &progress) {
-        Ok(()) => CallOutput::json(&json!({ "nodes": nodes, "relationships": relationships })),
+        Ok(()) => Ok(CallOutput::view(
+            json!({ "nodes": nodes, "relationships": relationships }),
+        )),
         Err(ImportError::Database(error)) => Err(progress.fault(error)),
         Err(error @ ImportError::KeyConflict(_)) => {
             Err(Fault::new(Code::Conflict, error.to_string()))

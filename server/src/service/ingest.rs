@@ -40,7 +40,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
     let summary = pipeline::ingest(&database, &paths, &options, &*parser, &reporter);
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
-        (Ok(_), Some(outcome)) => outcome_json(Outcome {
+        (Ok(_), Some(outcome)) => Ok(outcome_view(Outcome {
             // Where the server kept it for a moment is nobody's business.
             path: paths[0]
                 .file_name()
@@ -48,7 +48,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
                 .to_string_lossy()
                 .into_owned(),
             ..outcome
-        }),
+        })),
         (Ok(_), None) => Err(task.check().err().unwrap_or_else(|| {
             Fault::new(
                 Code::Cancelled,
@@ -61,16 +61,15 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
 }
 
 /// The line of a file.
-fn outcome_json(mut outcome: Outcome) -> Result<CallOutput, Fault> {
+fn outcome_view(mut outcome: Outcome) -> CallOutput {
     if let Some(error @ FileError::UnknownKind) = &outcome.error {
         let advice = "give its kind, or save it as one of the kinds that are read";
         outcome.error = Some(FileError::Other(format!("{error}: {advice}")));
     }
-    let json = serde_json::to_string(&outcome).map_err(|error| faults::internal(&error))?;
-    Ok(match outcome.status {
-        Status::Failed => CallOutput::UnreadableFile(json),
-        _ => CallOutput::Json(json),
-    })
+    match outcome.status {
+        Status::Failed => CallOutput::UnreadableFile(Box::new(outcome)),
+        _ => CallOutput::view(outcome),
+    }
 }
 
 fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {

@@ -116,13 +116,17 @@ pub(super) fn set(store: &Store, name: &str, value: &str) -> Result<CallOutput, 
 pub(super) fn analyse(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
     let progress = ProgressReporter::new(task);
     let analysed = store.database()?.analyse(&progress);
-    CallOutput::json(&analysed.map_err(|error| progress.fault(error))?)
+    Ok(CallOutput::view(
+        analysed.map_err(|error| progress.fault(error))?,
+    ))
 }
 
 pub(super) fn compact(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
     let progress = ProgressReporter::new(task);
     let compacted = store.database()?.compact(&progress);
-    CallOutput::json(&compacted.map_err(|error| progress.fault(error))?)
+    Ok(CallOutput::view(
+        compacted.map_err(|error| progress.fault(error))?,
+    ))
 }
 
 pub(super) fn check(store: &Store, deep: bool, task: Task<'_>) -> Result<CallOutput, Fault> {
@@ -135,7 +139,9 @@ pub(super) fn check(store: &Store, deep: bool, task: Task<'_>) -> Result<CallOut
         }
     });
     checked.map_err(|error| progress.fault(error))?;
-    CallOutput::json(&json!({ "findings": findings, "count": count }))
+    Ok(CallOutput::view(
+        json!({ "findings": findings, "count": count }),
+    ))
 }
 
 pub(super) fn repair(store: &Store) -> Result<CallOutput, Fault> {
@@ -169,7 +175,7 @@ pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<CallOu
         }
         error => progress.fault(error),
     })?;
-    CallOutput::json(&json!({ "backup": copied }))
+    Ok(CallOutput::view(json!({ "backup": copied })))
 }
 
 pub(super) fn export(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
@@ -218,7 +224,9 @@ pub(super) fn export_graph(
         Err(_) => return Err(task.ended()),
     };
     parts.send().map_err(|_| task.ended())?;
-    CallOutput::json(&json!({ "concepts": concepts, "relations": relations }))
+    Ok(CallOutput::view(
+        json!({ "concepts": concepts, "relations": relations }),
+    ))
 }
 
 /// Asks whether to go on, and tells nothing: an export's replies are parts of it.
@@ -280,7 +288,7 @@ pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<CallO
         TypeSelection::Global
     };
     let map = store.database()?.consolidate_types(method);
-    CallOutput::json(&map.map_err(fault_of)?)
+    Ok(CallOutput::view(map.map_err(fault_of)?))
 }
 
 pub(super) fn forget_types(store: &Store) -> Result<CallOutput, Fault> {
@@ -322,13 +330,17 @@ pub(super) fn replay(
     change(&SearchRequest::new("?"))
         .map_err(|error| Fault::new(Code::Invalid, error.to_string()))?;
     let replay = database.replay(&records, change, &progress);
-    CallOutput::json(&replay.map_err(|error| progress.fault(error))?)
+    Ok(CallOutput::view(
+        replay.map_err(|error| progress.fault(error))?,
+    ))
 }
 
 pub(super) fn keys(store: &Store) -> Result<CallOutput, Fault> {
     let keys = store.keys();
     let listed = keys.records().iter().map(|record| record.to_json());
-    CallOutput::json(&json!({ "keys": listed.collect::<Vec<_>>() }))
+    Ok(CallOutput::view(
+        json!({ "keys": listed.collect::<Vec<_>>() }),
+    ))
 }
 
 pub(super) fn add_key(store: &Store, call: AddKey) -> Result<CallOutput, Fault> {
@@ -340,7 +352,9 @@ pub(super) fn add_key(store: &Store, call: AddKey) -> Result<CallOutput, Fault> 
     };
     let key = store.change_keys(|keys, now_ms| keys.add(new, now_ms));
     let key = key.map_err(access_fault)?;
-    CallOutput::json(&json!({ "id": key.id(), "key": key.to_string() }))
+    Ok(CallOutput::view(
+        json!({ "id": key.id(), "key": key.to_string() }),
+    ))
 }
 
 pub(super) fn revoke_key(store: &Store, id: &str) -> Result<CallOutput, Fault> {

@@ -1,15 +1,15 @@
-//! What a server does for those who call it, whichever way they come: the wire, HTTP, MCP and pages all call
-//! [`answer`], and nothing else of a server touches a store.
+//! What a server does for its callers: the wire protocol, HTTP, MCP and the pages all use [`perform`], and the wire protocol
+//! [`TransactionSlot::perform`] for the steps of transactions. Nothing else of a server reads or writes a store.
 //!
-//! Always true: a call is carried out on the store that the caller's key is of, and on no other; a caller that is bound
-//! to a user is told nothing of other users' documents; a call that the key's role does not allow is refused before it
-//! is looked at.
+//! Always true: a call is performed on the store of the caller's key, and on no other; a caller that is bound to a user
+//! learns nothing about other users' documents; a call that the key's role does not allow is refused before it reads
+//! anything; every call, also a step of a transaction, is recorded in the metrics and, where they apply, in a trace, the
+//! slow log and the audit log.
 //!
-//! Start reading at [`answer`].
+//! Start reading at [`perform`].
 
 pub(crate) mod audit;
 mod concurrency;
-mod faults;
 mod graph;
 mod ingest;
 mod maintenance;
@@ -30,19 +30,19 @@ use std::time::Instant;
 use loci_protocol::call::{self, Call, Outcome, Role};
 use loci_protocol::codec;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::{View, faults};
 use locidb::{Answer, Prompt};
-use serde::Serialize;
 
 use crate::access::limits::KeyRateLimiter;
 
 pub(crate) use concurrency::{ConcurrencyLimits, FileMemory, StoreSemaphores};
-pub(crate) use faults::{from_error as fault_of, internal};
 pub(crate) use graph::GRAPH_LEN_MAX;
+pub(crate) use loci_views::faults::{from_error as fault_of, internal};
 pub use parser::ParserFactory;
 pub(crate) use stores::{Store, StoreFolder, StoreLocation, Stores, StoresOptions};
-pub(crate) use transaction::{CancelToken, Reply, Transaction};
+pub(crate) use transaction::{CancelToken, Reply, TransactionPermits, TransactionSlot};
 
-/// Who calls: a key that was looked at.
+/// Who calls: a key that was checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// The store that the key is of.
@@ -51,7 +51,7 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
     /// The user that it is bound to.
     pub(crate) user: Option<String>,
-    /// The key's id, for logs; `local` where keys are not asked for.
+    /// The key's id, for logs; `local` where no keys are needed.
     pub(crate) key: String,
     /// How often it may call.
     pub(crate) rate_limiter: Option<Arc<KeyRateLimiter>>,
@@ -62,7 +62,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Whether no key was asked for.
+    /// Whether no key was needed.
     pub(crate) fn is_local(&self) -> bool {
         self.key == "local"
     }
@@ -71,18 +71,18 @@ impl Caller {
 /// A call under way, as its work sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'t> {
-    /// When nobody waits for it any more.
+    /// When the caller does not wait any more.
     pub(crate) deadline: Option<Instant>,
     /// Whether it was cancelled.
     pub(crate) cancelled: &'t AtomicBool,
-    /// Takes what comes before the last reply; break: nobody wants more.
+    /// Takes what comes before the last reply; break: the caller does not want more.
     pub(crate) emit: &'t (dyn Fn(StreamItem) -> ControlFlow<()> + Sync),
-    /// Memory for a file that is being taken.
+    /// Memory for files that are being sent.
     pub(crate) files: &'t FileMemory,
 }
 
 impl Task<'_> {
-    /// Why the work is to end, if it is.
+    /// Fails with the reason to end the work, if there is one.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Fault::new(Code::Cancelled, "the call was cancelled"));
@@ -95,7 +95,7 @@ impl Task<'_> {
         }
     }
 
-    /// Why the work ended whose parts nobody takes any more.
+    /// Why the work ended whose parts the caller does not take any more.
     fn ended(&self) -> Fault {
         let cancelled = || Fault::new(Code::Cancelled, "the call was cancelled");
         self.check().err().unwrap_or_else(cancelled)
@@ -121,17 +121,19 @@ impl StreamItem {
     }
 }
 
-/// What a call gives in the end.
+/// The output of a call.
 #[derive(Debug)]
 pub(crate) enum CallOutput {
     /// Passages, or an answer in words.
     Answer(Box<Answer>),
     /// What a model would be asked.
     Prompt(Box<Prompt>),
-    /// JSON.
+    /// A value that becomes JSON.
+    View(Box<dyn View>),
+    /// A view that was written as JSON already.
     Json(String),
-    /// JSON that tells why a file cannot be read.
-    UnreadableFile(String),
+    /// Why a file cannot be read: the line that `loci ingest --json` prints for it.
+    UnreadableFile(Box<dyn View>),
     /// A number.
     Number(u64),
     /// Nothing to tell.
@@ -143,28 +145,45 @@ pub(crate) enum CallOutput {
 }
 
 impl CallOutput {
-    /// A value as JSON.
-    pub(crate) fn json(value: &impl Serialize) -> Result<CallOutput, Fault> {
-        let json = serde_json::to_string(value);
-        json.map(CallOutput::Json)
-            .map_err(|error| faults::internal(&error))
+    /// A value that becomes JSON.
+    pub(crate) fn view(value: impl View) -> CallOutput {
+        CallOutput::View(Box::new(value))
     }
 
     /// The payload of its frame.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        match self {
+    ///
+    /// # Errors
+    /// [`Code::Internal`] for a view that has no form in JSON.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, Fault> {
+        Ok(match self {
             CallOutput::Answer(answer) => codec::encode(&**answer),
             CallOutput::Prompt(prompt) => codec::encode(&**prompt),
-            CallOutput::Json(json) | CallOutput::UnreadableFile(json) => codec::encode(json),
+            CallOutput::View(view) | CallOutput::UnreadableFile(view) => {
+                let json = view.to_json().map_err(|error| internal(&error))?;
+                codec::encode(&json)
+            }
+            CallOutput::Json(json) => codec::encode(json),
             CallOutput::Number(number) => codec::encode(number),
             CallOutput::Empty => Vec::new(),
             CallOutput::Outcome(outcome) => codec::encode(&**outcome),
             CallOutput::Outcomes(outcomes) => codec::encode(outcomes),
+        })
+    }
+
+    /// The view that a read gives.
+    ///
+    /// # Errors
+    /// [`Code::Internal`] for the output of another call.
+    pub(crate) fn into_view(self) -> Result<Box<dyn View>, Fault> {
+        match self {
+            CallOutput::Answer(answer) => Ok(answer),
+            CallOutput::View(view) => Ok(view),
+            _ => Err(internal(&"a call that reads gave no view")),
         }
     }
 }
 
-/// Counts a call of so many bytes that needs this role, before it is looked at.
+/// Counts a call of so many bytes that needs this role, before it is decoded.
 ///
 /// # Errors
 /// [`Code::Forbidden`], [`Code::TooMany`] and [`Code::TooLarge`] where the key does not allow it.
@@ -180,21 +199,50 @@ pub(crate) fn admit(caller: &Caller, role: Option<Role>, bytes: usize) -> Result
     }
     match &caller.rate_limiter {
         Some(limiter) => limiter.check().map_err(|wait_ms| {
-            Fault::new(Code::TooMany, "the key has asked too often").with_retry_after(wait_ms)
+            Fault::new(Code::TooMany, "too many calls by this key").with_retry_after(wait_ms)
         }),
         None => Ok(()),
     }
 }
 
-/// Carries out a call and notes it: in the metrics, in a trace where it is sampled, in the log where it was slow, and in
-/// the audit log where it changed something or was refused.
+/// A call being performed, recorded at its end: in the metrics, in a trace if it is sampled, in the log if it was slow, and
+/// in the audit log if it changed something or was refused.
+struct MeasuredCall {
+    name: &'static str,
+    role: Role,
+    sampled: Option<traces::SampledCall>,
+    started: Instant,
+}
+
+impl MeasuredCall {
+    fn start(caller: &Caller, call: &Call) -> MeasuredCall {
+        MeasuredCall {
+            name: call.name(),
+            role: call.role(),
+            sampled: traces::sample(caller, call.name()),
+            started: Instant::now(),
+        }
+    }
+
+    /// `steps`: what the operators of its plan took, if they were collected.
+    fn end(self, caller: &Caller, steps: Option<traces::StepCollector>, fault: Option<&Fault>) {
+        audit::record_call(caller, self.name, self.role, self.started.elapsed(), fault);
+        if let Some(sampled) = self.sampled {
+            sampled.end(caller, steps, fault);
+        }
+    }
+}
+
+/// Performs a call and records it.
 ///
 /// # Errors
-/// As [`answer`].
+/// As [`dispatch`].
 pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<CallOutput, Fault> {
-    let (name, role) = (call.name(), call.role());
-    let sampled = traces::start_sample(caller, name);
-    let started = Instant::now();
+    let measured = MeasuredCall::start(caller, &call);
+    let steps = measured
+        .sampled
+        .as_ref()
+        .map(|_| traces::StepCollector::start());
     let output = with_page_check(caller, || dispatch(caller, call, task));
     let unread = Fault::new(Code::Invalid, "the file cannot be read");
     let fault = match &output {
@@ -202,20 +250,17 @@ pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Cal
         Ok(CallOutput::UnreadableFile(_)) => Some(&unread),
         Ok(_) => None,
     };
-    audit::record_call(caller, name, role, started.elapsed(), fault);
-    if let Some(sampled) = sampled {
-        sampled.end(caller, fault);
-    }
+    measured.end(caller, steps, fault);
     output
 }
 
-/// What `work` gives, unless a file of the store was cut, or its disk failed, until it ended: what it read may be zeros
-/// then, and if it stumbled over them, that is no defect.
+/// The output of `work`, unless a file of the store was truncated, or its disk failed, meanwhile: then `work` may have read
+/// zeros, and even a panic over them is no defect.
 fn with_page_check(
     caller: &Caller,
     work: impl FnOnce() -> Result<CallOutput, Fault>,
 ) -> Result<CallOutput, Fault> {
-    // A store that cannot be opened is for the work to tell.
+    // For a store that cannot be opened, `work` returns the fault.
     let Ok(database) = caller.store.database() else {
         return work();
     };
@@ -225,11 +270,11 @@ fn with_page_check(
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Carries out a call. Blocks until it is done.
+/// Performs a call. Blocks until it is done.
 ///
 /// # Errors
 /// A [`Fault`] that its caller may read: it names no path and no other store.
-pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<CallOutput, Fault> {
+fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<CallOutput, Fault> {
     allow(caller, &call)?;
     task.check()?;
     let store = &caller.store;
@@ -239,7 +284,9 @@ pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<Ca
         Call::AskPrompt(call) => reads::prompt(caller, *call.request),
         Call::GetSettings(_) => reads::settings(caller),
         Call::GetStats(_) => reads::stats(caller, task),
-        Call::GetUsage(_) => CallOutput::json(&store.database()?.usage().map_err(fault_of)?),
+        Call::GetUsage(_) => Ok(CallOutput::view(
+            store.database()?.usage().map_err(fault_of)?,
+        )),
         Call::ListDocuments(call) => reads::documents(caller, &call, task),
         Call::GetDocument(call) => reads::document(caller, &call.key, task),
         Call::GetChunk(call) => reads::chunk(caller, &call.key, call.context, task),
@@ -288,7 +335,7 @@ pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<Ca
 }
 
 /// Whether the caller's key allows the call.
-pub(crate) fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
+fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
     let records = match call {
         Call::Search(call) => call.record,
         Call::Ask(call) => call.record,
@@ -310,13 +357,13 @@ pub(crate) fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
     ))
 }
 
-/// Refuses what tells of the whole store to a caller that is bound to a user.
+/// Refuses a call about the whole store to a caller that is bound to a user.
 fn check_unrestricted(caller: &Caller) -> Result<(), Fault> {
     match caller.user {
         None => Ok(()),
         Some(_) => Err(Fault::new(
             Code::Forbidden,
-            "this tells of the whole store, and the key is bound to a user: use a key that is not",
+            "this call is about the whole store, and the key is bound to a user: use a key that is not",
         )),
     }
 }

@@ -2,6 +2,12 @@
 
 use loci_protocol::call::{GetPath, ListDocuments, ListItems, ListWorks, Role};
 use loci_protocol::fault::{Code, Fault};
+use loci_views::citations::WorkFilter;
+use loci_views::communities::CommunityResult;
+use loci_views::concepts::PathResult;
+use loci_views::documents::{DocumentFilter, StoreStats};
+use loci_views::items::ItemFilter;
+use loci_views::{InterruptibleRows, Reader};
 use locidb::storage::{ChunkKey, DocumentKey, ResponseId};
 use locidb::{Answer, Error, SearchRequest};
 use serde_json::json;
@@ -10,12 +16,6 @@ use super::request::prepare;
 use super::traces::with_explain;
 use super::writes::fault_from_error;
 use super::{CallOutput, Caller, StreamItem, Task, check_unrestricted, fault_of, writes};
-use crate::views::citations::WorkFilter;
-use crate::views::communities::CommunityResult;
-use crate::views::concepts::PathResult;
-use crate::views::documents::DocumentFilter;
-use crate::views::items::ItemFilter;
-use crate::views::{InterruptibleRows, Reader};
 
 /// Rows of a page at most.
 const PAGE_MAX: u32 = 1_000;
@@ -30,7 +30,7 @@ pub(super) fn search(
     record: bool,
 ) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let answer = with_explain(&request, |request| database.search(request)).map_err(fault_of)?;
     answer_output(caller, &request, answer, record)
 }
@@ -41,7 +41,7 @@ pub(super) fn ask(
     record: bool,
 ) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let answer = with_explain(&request, |request| database.ask(request)).map_err(fault_of)?;
     answer_output(caller, &request, answer, record)
 }
@@ -64,7 +64,7 @@ fn answer_output(
 
 pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, request)?;
     let prompt = database.prompt(&request).map_err(fault_of)?;
     Ok(CallOutput::Prompt(Box::new(prompt)))
 }
@@ -76,16 +76,17 @@ pub(super) fn settings(caller: &Caller) -> Result<CallOutput, Fault> {
         let name = settings.model.rsplit(['/', '\\']).next();
         settings.model = name.unwrap_or_default().to_owned();
     }
-    CallOutput::json(&settings.to_map())
+    Ok(CallOutput::view(settings.to_map()))
 }
 
 /// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.
 pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
     if caller.user.is_none() {
-        return CallOutput::json(&caller.store.database()?.stats());
+        let stats = Box::new(caller.store.database()?.stats());
+        return Ok(CallOutput::view(StoreStats::Whole(stats)));
     }
     let (documents, chunks) = with_reader(caller, task, |reader| reader.count_visible())?;
-    CallOutput::json(&json!({ "documents": documents, "chunks": chunks }))
+    Ok(CallOutput::view(StoreStats::Visible { chunks, documents }))
 }
 
 /// Looks at the newest state as the caller may see it, until the task is to end.
@@ -124,9 +125,9 @@ pub(super) fn documents(
         after: call.after.as_deref(),
         limit: limit(call.limit)?,
     };
-    CallOutput::json(&with_reader(caller, task, |reader| {
+    Ok(CallOutput::view(with_reader(caller, task, |reader| {
         reader.documents(listed)
-    })?)
+    })?))
 }
 
 pub(super) fn document(
@@ -135,8 +136,10 @@ pub(super) fn document(
     task: Task<'_>,
 ) -> Result<CallOutput, Fault> {
     let found = with_reader(caller, task, |reader| reader.show_document(key))?;
-    let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
-    CallOutput::json(&found)
+    let mut found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
+    // Texts are no part of its JSON.
+    found.records = Vec::new();
+    Ok(CallOutput::view(found))
 }
 
 pub(super) fn chunk(
@@ -153,7 +156,7 @@ pub(super) fn chunk(
         reader.show_chunk(key, context as usize)
     })?;
     let found = found.ok_or_else(|| not_found("chunk", &key.to_string()))?;
-    CallOutput::json(&found)
+    Ok(CallOutput::view(found))
 }
 
 /// Sends bytes in parts.
@@ -201,7 +204,9 @@ pub(super) fn asset(
 
 pub(super) fn concept(caller: &Caller, name: &str, task: Task<'_>) -> Result<CallOutput, Fault> {
     let found = with_reader(caller, task, |reader| reader.concept(name))?;
-    CallOutput::json(&found.ok_or_else(|| not_found("concept", name))?)
+    Ok(CallOutput::view(
+        found.ok_or_else(|| not_found("concept", name))?,
+    ))
 }
 
 pub(super) fn concepts(
@@ -212,7 +217,7 @@ pub(super) fn concepts(
 ) -> Result<CallOutput, Fault> {
     let limit = limit(requested_limit)?;
     let concepts = with_reader(caller, task, |reader| reader.concepts(prefix, limit))?;
-    CallOutput::json(&json!({ "concepts": concepts }))
+    Ok(CallOutput::view(concepts))
 }
 
 pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<CallOutput, Fault> {
@@ -222,7 +227,7 @@ pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<Ca
     let none = |why: String| Err(Fault::new(Code::NotFound, why));
     let (from, to) = (&call.from, &call.to);
     match result {
-        PathResult::Found(path) => CallOutput::json(&path),
+        PathResult::Found(path) => Ok(CallOutput::view(path)),
         PathResult::UnknownConcept(name) => Err(not_found("concept", &name)),
         PathResult::NotConnected => none(format!("no relations lead from {from:?} to {to:?}")),
         PathResult::LimitReached(visited) => none(format!(
@@ -233,7 +238,9 @@ pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<Ca
 
 pub(super) fn citations(caller: &Caller, of: &str, task: Task<'_>) -> Result<CallOutput, Fault> {
     let found = with_reader(caller, task, |reader| reader.network(of))?;
-    CallOutput::json(&found.ok_or_else(|| not_found("document or cited work", of))?)
+    Ok(CallOutput::view(
+        found.ok_or_else(|| not_found("document or cited work", of))?,
+    ))
 }
 
 pub(super) fn works(
@@ -249,7 +256,7 @@ pub(super) fn works(
         limit: limit(call.limit)?,
     };
     let works = with_reader(caller, task, |reader| reader.works(filter))?;
-    CallOutput::json(&json!({ "works": works }))
+    Ok(CallOutput::view(json!({ "works": works })))
 }
 
 pub(super) fn communities(
@@ -266,7 +273,7 @@ pub(super) fn communities(
     };
     match with_reader(caller, task, |reader| reader.communities(level, of))? {
         CommunityResult::Communities(communities) => {
-            CallOutput::json(&json!({ "communities": communities }))
+            Ok(CallOutput::view(json!({ "communities": communities })))
         }
         CommunityResult::UnknownConcept(name) => Err(not_found("concept", &name)),
         CommunityResult::NotAnalysed => unwritten("there are no communities yet"),
@@ -277,7 +284,7 @@ pub(super) fn communities(
 pub(super) fn types(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
     check_unrestricted(caller)?;
     let types = with_reader(caller, task, |reader| reader.types())?;
-    CallOutput::json(&json!({ "types": types }))
+    Ok(CallOutput::view(json!({ "types": types })))
 }
 
 pub(super) fn records(
@@ -296,7 +303,7 @@ pub(super) fn records(
         }
         None => view.records(limit).map_err(fault_of)?,
     };
-    CallOutput::json(&json!({ "records": records }))
+    Ok(CallOutput::view(json!({ "records": records })))
 }
 
 pub(super) fn items(
@@ -311,13 +318,15 @@ pub(super) fn items(
         after: call.after,
         limit: limit(call.limit)?,
     };
-    CallOutput::json(&with_reader(caller, task, |reader| reader.items(filter))?)
+    Ok(CallOutput::view(with_reader(caller, task, |reader| {
+        reader.items(filter)
+    })?))
 }
 
 pub(super) fn item_stats(caller: &Caller) -> Result<CallOutput, Fault> {
     check_unrestricted(caller)?;
     let view = caller.store.database()?.snapshot();
-    CallOutput::json(&view.item_stats().map_err(fault_of)?)
+    Ok(CallOutput::view(view.item_stats().map_err(fault_of)?))
 }
 
 #[cfg(test)]

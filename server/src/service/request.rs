@@ -1,8 +1,8 @@
-//! Requests of strangers: within bounds, and over what their key shows them.
+//! Requests of callers: checked against bounds, and restricted to what their key may see.
 
 use loci_protocol::fault::{Code, Fault};
 use locidb::query::filter::{Comparison, FacetValue, Test};
-use locidb::{Expr, SearchRequest, Settings};
+use locidb::{Expr, SearchRequest};
 
 use super::Caller;
 
@@ -19,17 +19,13 @@ const COUNT_MAX: usize = 1_000;
 /// Seeds of a walk at most.
 const SEEDS_MAX: usize = 256;
 
-/// The request as it is answered for this caller: over the store's settings, and within what the caller sees.
+/// The request as it is answered for this caller: restricted to what the caller may see.
 ///
 /// # Errors
 /// [`Code::Invalid`] for numbers out of bounds.
-pub(super) fn prepare(
-    caller: &Caller,
-    settings: &Settings,
-    request: SearchRequest,
-) -> Result<SearchRequest, Fault> {
+pub(super) fn prepare(caller: &Caller, request: SearchRequest) -> Result<SearchRequest, Fault> {
     check(&request)?;
-    let request = with_settings(settings, request);
+    let request = without_defaults(request);
     let Some(user) = &caller.user else {
         return Ok(request);
     };
@@ -54,22 +50,14 @@ pub(super) fn user_filter(user: &str) -> Expr {
     })
 }
 
-/// What the request leaves as it is by default is as the settings say.
-fn with_settings(settings: &Settings, request: SearchRequest) -> SearchRequest {
-    let default = SearchRequest::default();
-    let set = settings.over(request.clone());
-    let chosen = |requested: usize, default: usize, set: usize| {
-        if requested == default { set } else { requested }
-    };
+/// A number equal to its default counts as not given, over HTTP as on the wire, where the two are the same bytes.
+fn without_defaults(request: SearchRequest) -> SearchRequest {
+    let given = |value: Option<usize>, default| value.filter(|value| *value != default);
     SearchRequest {
-        hops: chosen(request.hops, default.hops, set.hops),
-        neighbours: chosen(request.neighbours, default.neighbours, set.neighbours),
-        query_concepts: chosen(
-            request.query_concepts,
-            default.query_concepts,
-            set.query_concepts,
-        ),
-        ..set
+        hops: given(request.hops, SearchRequest::HOPS),
+        neighbours: given(request.neighbours, SearchRequest::NEIGHBOURS),
+        query_concepts: given(request.query_concepts, SearchRequest::QUERY_CONCEPTS),
+        ..request
     }
 }
 
@@ -94,8 +82,12 @@ pub(super) fn check(request: &SearchRequest) -> Result<(), Fault> {
             request.context_tokens.unwrap_or(0),
             CONTEXT_TOKENS_MAX,
         ),
-        ("query_concepts", request.query_concepts, COUNT_MAX),
-        ("neighbours", request.neighbours, COUNT_MAX),
+        (
+            "query_concepts",
+            request.query_concepts.unwrap_or(0),
+            COUNT_MAX,
+        ),
+        ("neighbours", request.neighbours.unwrap_or(0), COUNT_MAX),
         ("seeds.hits", request.seeds.hits, COUNT_MAX),
         ("seeds.concepts", request.seeds.concepts.len(), SEEDS_MAX),
         (
@@ -186,18 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_apply_where_the_request_has_defaults() {
-        let settings = Settings {
-            hops: 3,
-            neighbours: 7,
-            ..Settings::default()
-        };
-        let left = with_settings(&settings, SearchRequest::new("q"));
-        assert_eq!((left.hops, left.neighbours), (3, 7));
+    fn numbers_equal_to_their_defaults_are_left_to_the_settings() {
         let request = SearchRequest {
-            hops: 1,
+            hops: Some(SearchRequest::HOPS),
+            neighbours: Some(7),
             ..SearchRequest::new("q")
         };
-        assert_eq!(with_settings(&settings, request).hops, 1);
+        let left = without_defaults(request);
+        assert_eq!((left.hops, left.neighbours), (None, Some(7)));
+        assert_eq!(left.query_concepts, None);
     }
 }

@@ -1,10 +1,10 @@
 //! Traces: a span for each call that is sampled, and below a search's or an answer's the operators of its plan.
 //!
-//! Always true: no question, text or secret is in a span; a call that is not sampled costs a look at one word; what a
-//! caller did not ask to have explained is not explained to it, sampled or not.
+//! Always true: no question, text or secret is in a span; a call that is not sampled costs a load of one word; a caller that
+//! did not request an explanation gets none, sampled or not.
 //!
-//! A call is carried out on one thread, so what is kept of it until its end lies with the thread. Start reading at
-//! [`sample`].
+//! The operators of a plan run on the thread of their call, so they are collected per thread ([`StepCollector`]). Start
+//! reading at [`sample`].
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -27,11 +27,11 @@ use super::Caller;
 static TRACES: OnceLock<Traces> = OnceLock::new();
 
 thread_local! {
-    /// What the call that is carried out on this thread has told, where it is sampled.
-    static METADATA_KEYS: RefCell<Option<SampledSteps>> = const { RefCell::new(None) };
+    /// The operators of the call that is performed on this thread, if it is sampled.
+    static SAMPLED_STEPS: RefCell<Option<SampledSteps>> = const { RefCell::new(None) };
 }
 
-/// What is kept of a call until its end.
+/// The operators of a call, until its end.
 #[derive(Debug, Default)]
 struct SampledSteps {
     /// When its operators began.
@@ -112,7 +112,7 @@ impl Traces {
     }
 }
 
-/// A call that is sampled, and under way on this thread.
+/// A call that is sampled.
 #[derive(Debug)]
 pub(super) struct SampledCall {
     traces: &'static Traces,
@@ -120,14 +120,13 @@ pub(super) struct SampledCall {
     begun: SystemTime,
 }
 
-/// Whether this call is sampled; if so, what it tells from now on is kept for its span.
-pub(super) fn start_sample(caller: &Caller, call: &'static str) -> Option<SampledCall> {
+/// Samples a call, or not.
+pub(super) fn sample(caller: &Caller, call: &'static str) -> Option<SampledCall> {
     let traces = TRACES.get()?;
     let remote_parent = caller.trace.as_ref();
     if !remote_parent.is_some_and(|parent| parent.0.is_sampled()) && !traces.should_sample() {
         return None;
     }
-    METADATA_KEYS.set(Some(SampledSteps::default()));
     Some(SampledCall {
         traces,
         call,
@@ -137,8 +136,8 @@ pub(super) fn start_sample(caller: &Caller, call: &'static str) -> Option<Sample
 
 impl SampledCall {
     /// Hands over the span of the call, and those of its operators.
-    pub(super) fn end(self, caller: &Caller, fault: Option<&Fault>) {
-        let sampled = METADATA_KEYS.take().unwrap_or_default();
+    pub(super) fn end(self, caller: &Caller, steps: Option<StepCollector>, fault: Option<&Fault>) {
+        let sampled = steps.map(StepCollector::finish).unwrap_or_default();
         let tracer = &self.traces.tracer;
         let parent = match &caller.trace {
             Some(parent) => Context::new().with_remote_span_context(parent.0.clone()),
@@ -167,10 +166,25 @@ impl SampledCall {
     }
 }
 
-impl Drop for SampledCall {
+/// Collects the operators that run on this thread.
+#[derive(Debug)]
+pub(super) struct StepCollector(());
+
+impl StepCollector {
+    pub(super) fn start() -> StepCollector {
+        SAMPLED_STEPS.set(Some(SampledSteps::default()));
+        StepCollector(())
+    }
+
+    fn finish(self) -> SampledSteps {
+        SAMPLED_STEPS.take().unwrap_or_default()
+    }
+}
+
+impl Drop for StepCollector {
     fn drop(&mut self) {
         // A call that panicked leaves nothing to the next one on this thread.
-        METADATA_KEYS.take();
+        SAMPLED_STEPS.take();
     }
 }
 
@@ -202,13 +216,13 @@ fn is_server_error(code: Code) -> bool {
     )
 }
 
-/// Asks as `request` says; where the call is sampled, the operators that answered are kept for its span, and told to the
-/// caller only if it asked for that.
+/// Answers `request`; if the call is sampled, the operators are collected for its span, and returned to the caller only if
+/// it requested that.
 pub(super) fn with_explain<E>(
     request: &SearchRequest,
     ask: impl FnOnce(&SearchRequest) -> Result<Answer, E>,
 ) -> Result<Answer, E> {
-    if METADATA_KEYS.with_borrow(Option::is_none) {
+    if SAMPLED_STEPS.with_borrow(Option::is_none) {
         return ask(request);
     }
     let begun = SystemTime::now();
@@ -222,7 +236,7 @@ pub(super) fn with_explain<E>(
         answer.plan = None;
         answer.explain.take()
     };
-    METADATA_KEYS.with_borrow_mut(|sampled| {
+    SAMPLED_STEPS.with_borrow_mut(|sampled| {
         *sampled = Some(SampledSteps {
             begun: Some(begun),
             steps: steps.unwrap_or_default(),
@@ -274,16 +288,16 @@ mod tests {
         };
         let plain = SearchRequest::new("q");
         assert_eq!(with_explain(&plain, ask).unwrap().explain, None);
-        METADATA_KEYS.set(Some(SampledSteps::default()));
+        SAMPLED_STEPS.set(Some(SampledSteps::default()));
         let answer = with_explain(&plain, ask).unwrap();
         assert_eq!((answer.explain, answer.plan), (None, None));
-        assert_eq!(METADATA_KEYS.take().unwrap().steps.len(), 1);
-        METADATA_KEYS.set(Some(SampledSteps::default()));
+        assert_eq!(SAMPLED_STEPS.take().unwrap().steps.len(), 1);
+        SAMPLED_STEPS.set(Some(SampledSteps::default()));
         let search = SearchRequest {
             explain: true,
             ..plain
         };
         assert!(with_explain(&search, ask).unwrap().explain.is_some());
-        assert_eq!(METADATA_KEYS.take().unwrap().steps.len(), 1);
+        assert_eq!(SAMPLED_STEPS.take().unwrap().steps.len(), 1);
     }
 }

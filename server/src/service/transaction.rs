@@ -1,12 +1,13 @@
 //! Transactions that a client steps through, one change at a time.
 //!
-//! The store's writer is held while one is open, so it ends by itself: when its owner goes away, when no step comes for
-//! [`STEP_WAIT`], and [`LIFETIME`] after it began. Then nothing of it is stored.
+//! The store's writer is held while a transaction is open, so it ends by itself: when its connection ends, without a step
+//! for [`STEP_WAIT`], and [`LIFETIME`] after it began. Then nothing of it is stored.
 //!
-//! Always true: a store has one at a time, and no other write is committed or dropped with it. Whoever writes meanwhile
-//! waits for that one alone, as the next begins behind them. One that waits for its turn costs no thread.
+//! Always true: a store has one at a time, and no other write is committed or dropped with it. Other writers wait for that
+//! one alone, as the next begins behind them. A transaction that waits for its turn costs no thread. Every call about one is
+//! recorded as [`perform`](super::perform) records calls.
 //!
-//! Start reading at [`Transaction::begin`].
+//! Start reading at [`TransactionSlot::perform`].
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,58 +16,67 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use loci_protocol::call::{Change, Outcome};
+use loci_protocol::call::{Call, Change};
 use loci_protocol::fault::{Code, Fault};
 use locidb::{Error, WriteTransaction};
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::writes::{ChangeError, WriteScope, apply, error_from_fault, fault_from_error};
-use super::{Caller, faults};
+use super::{CallOutput, Caller, MeasuredCall, allow, faults};
 
 /// How long the next step may take to come.
 const STEP_WAIT: Duration = Duration::from_secs(5);
 /// How long a transaction may be open.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// How often is asked whether one that is not open yet is still wanted.
+/// How often is checked whether the client still waits for one that is not open yet.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Who is told what a step gave. Told nothing else, it is told that the transaction is over.
-pub(crate) struct Reply<T>(Option<Box<dyn FnOnce(Result<T, Fault>) + Send>>);
+/// Takes the output of a call once. Dropped without one, it takes the fault that the transaction is over.
+pub(crate) struct Reply(Option<Box<dyn FnOnce(Result<CallOutput, Fault>) + Send>>);
 
-impl<T> Reply<T> {
-    /// Calls `tell` once.
-    pub(crate) fn new(callback: impl FnOnce(Result<T, Fault>) + Send + 'static) -> Reply<T> {
+impl Reply {
+    /// Calls `callback` once.
+    pub(crate) fn new(callback: impl FnOnce(Result<CallOutput, Fault>) + Send + 'static) -> Reply {
         Reply(Some(Box::new(callback)))
     }
 
-    fn send(mut self, result: Result<T, Fault>) {
-        if let Some(tell) = self.0.take() {
-            tell(result);
+    /// A reply that also records the call.
+    fn recorded(self, caller: &Caller, call: &Call) -> Reply {
+        let (measured, caller) = (MeasuredCall::start(caller, call), caller.clone());
+        Reply::new(move |result| {
+            measured.end(&caller, None, result.as_ref().err());
+            self.send(result);
+        })
+    }
+
+    fn send(mut self, result: Result<CallOutput, Fault>) {
+        if let Some(callback) = self.0.take() {
+            callback(result);
         }
     }
 }
 
-impl<T> Drop for Reply<T> {
+impl Drop for Reply {
     fn drop(&mut self) {
-        if let Some(tell) = self.0.take() {
-            tell(Err(transaction_over()));
+        if let Some(callback) = self.0.take() {
+            callback(Err(transaction_over()));
         }
     }
 }
 
-impl<T> fmt::Debug for Reply<T> {
+impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Reply")
     }
 }
 
-/// Places among the transactions of the store and of the server.
-type TransactionPermits = [OwnedSemaphorePermit; 2];
+/// Permits of the store and of the server for a transaction.
+pub(crate) type TransactionPermits = [OwnedSemaphorePermit; 2];
 
 /// A transaction that is open, or about to be. Dropped, it is rolled back.
 #[derive(Debug)]
-pub(crate) struct Transaction {
+struct Transaction {
     steps: Sender<Step>,
     /// Held until it is over.
     alive: Weak<TransactionPermits>,
@@ -74,21 +84,21 @@ pub(crate) struct Transaction {
 
 #[derive(Debug)]
 enum Step {
-    Change(Box<Change>, Reply<Outcome>),
-    Commit(Reply<()>),
+    Change(Box<Change>, Reply),
+    Commit(Reply),
 }
 
-/// How long an opening is wanted.
+/// How long a client waits for its transaction to open.
 #[derive(Debug)]
 pub(crate) struct CancelToken {
-    /// Until then.
+    /// Until when.
     pub(crate) deadline: Option<Instant>,
-    /// And as long as this is not set.
+    /// Whether it cancelled the call.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
 impl CancelToken {
-    /// Why it is wanted no more.
+    /// Why the client does not wait any more.
     fn cancel_reason(&self) -> Option<Fault> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Some(Fault::new(Code::Cancelled, "the call was cancelled"));
@@ -100,12 +110,12 @@ impl CancelToken {
         })
     }
 
-    /// Waits until a transaction is open, or wanted no more: then it is given up.
+    /// Waits until a transaction is open, or the client does not wait any more: then it is abandoned.
     async fn watch(&self, opening: &PendingOpen) {
         while opening.lock().is_some() {
             if let Some(fault) = self.cancel_reason() {
-                let given_up = opening.lock().take();
-                if let Some((opened, permits)) = given_up {
+                let abandoned = opening.lock().take();
+                if let Some((opened, permits)) = abandoned {
                     drop(permits);
                     opened.send(Err(fault));
                 }
@@ -116,16 +126,75 @@ impl CancelToken {
     }
 }
 
-/// Who is told that a transaction is open, and its places. Whoever takes it first decides: the writer, or who gives it up.
-type PendingOpen = Arc<Mutex<Option<(Reply<()>, Arc<TransactionPermits>)>>>;
+/// The reply to the call that opens a transaction, and its permits. Whoever takes them first decides: the writer, which
+/// opens it, or [`CancelToken::watch`], which abandons it.
+type PendingOpen = Arc<Mutex<Option<(Reply, Arc<TransactionPermits>)>>>;
+
+/// The transaction of one connection, which has one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct TransactionSlot(Option<(u64, Transaction)>);
+
+impl TransactionSlot {
+    /// Whether a transaction is open, or about to be.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.as_ref().is_some_and(|(_, open)| !open.is_over())
+    }
+
+    /// Performs a call about the transaction, and records it as [`perform`](super::perform) does. `id`: the number of the
+    /// call, by which a transaction that it begins is known; `permits`: takes the permits of a transaction; `token`: how
+    /// long the client waits, while no work on it began.
+    pub(crate) fn perform(
+        &mut self,
+        caller: &Caller,
+        id: u64,
+        call: Call,
+        permits: impl FnOnce() -> Result<TransactionPermits, Fault>,
+        token: CancelToken,
+        reply: Reply,
+    ) {
+        let reply = reply.recorded(caller, &call);
+        if let Err(fault) = allow(caller, &call) {
+            return reply.send(Err(fault));
+        }
+        let conflict = |why: &str| Err(Fault::new(Code::Conflict, why));
+        let unknown = || conflict("there is no such transaction on this connection");
+        match call {
+            Call::Begin(_) if self.is_open() => {
+                reply.send(conflict("the connection has a transaction already"));
+            }
+            Call::Begin(_) => match permits() {
+                Ok(permits) => {
+                    self.0 = Some((id, Transaction::begin(caller, permits, reply, token)));
+                }
+                Err(fault) => reply.send(Err(fault)),
+            },
+            Call::Step(step) => match &self.0 {
+                Some((id, open)) if *id == step.transaction => open.step(step.change, reply),
+                _ => reply.send(unknown()),
+            },
+            Call::Commit(commit) => match self.0.take_if(|open| open.0 == commit.transaction) {
+                Some((_, open)) => open.commit(reply),
+                None => reply.send(unknown()),
+            },
+            Call::Rollback(rollback) => {
+                self.0.take_if(|open| open.0 == rollback.transaction);
+                reply.send(Ok(CallOutput::Empty));
+            }
+            call => {
+                let why = format!("{} is no call about a transaction", call.name());
+                reply.send(Err(faults::internal(&why)));
+            }
+        }
+    }
+}
 
 impl Transaction {
-    /// Opens one on a thread of its own, once it is the store's next and the store's writer is free; `opened` is told
-    /// when it is, or that it was given up. Steps may be handed over before. `places`: given back when it is over.
-    pub(crate) fn begin(
+    /// Opens a transaction on a thread of its own, once it is the store's next and the store's writer is free; then
+    /// `opened` is answered, or when it is abandoned. Steps can be sent before. `permits`: released when it is over.
+    fn begin(
         caller: &Caller,
         permits: TransactionPermits,
-        opened: Reply<()>,
+        opened: Reply,
         cancel_token: CancelToken,
     ) -> Transaction {
         let (steps, received) = channel();
@@ -142,18 +211,18 @@ impl Transaction {
     }
 
     /// Whether nothing can be done in it any more.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.alive.strong_count() == 0
     }
 
     /// Makes a change; it sees those before it. After a failure the transaction is over.
-    pub(crate) fn step(&self, change: Change, reply: Reply<Outcome>) {
-        // Where nobody takes it, the reply says that the transaction is over.
+    fn step(&self, change: Change, reply: Reply) {
+        // A step that nobody receives is dropped, and its reply says that the transaction is over.
         let _ = self.steps.send(Step::Change(Box::new(change), reply));
     }
 
     /// Makes all changes durable.
-    pub(crate) fn commit(self, reply: Reply<()>) {
+    fn commit(self, reply: Reply) {
         let _ = self.steps.send(Step::Commit(reply));
     }
 }
@@ -165,7 +234,7 @@ fn transaction_over() -> Fault {
     )
 }
 
-/// Has a transaction carried out when it is the store's next, as long as it is wanted.
+/// Runs a transaction when it is the store's next, as long as its client waits for it.
 async fn begin_in_turn(
     caller: Caller,
     opening: PendingOpen,
@@ -183,7 +252,7 @@ async fn begin_in_turn(
     };
     let worker = thread::Builder::new().name("transaction".into());
     if let Err(error) = worker.spawn(work) {
-        // The reply goes with the opening, and says that the transaction is over.
+        // The reply is dropped, and says that the transaction is over.
         faults::internal(&error);
         return;
     }
@@ -198,18 +267,18 @@ fn work(caller: &Caller, opening: &PendingOpen, steps: Receiver<Step>) {
             let Some((opened, permits)) = opens.lock().take() else {
                 return Err(error_from_fault(transaction_over()));
             };
-            opened.send(Ok(()));
+            opened.send(Ok(CallOutput::Empty));
             let _ = committing.send((run(&writer, tx, &steps)?, permits));
             Ok(())
         });
         written.map_err(fault_from_error)
     });
-    let committed: Option<(Reply<()>, _)> = committed.try_recv().ok();
+    let committed: Option<(Reply, _)> = committed.try_recv().ok();
     if let Some((reply, permits)) = committed {
         drop(permits);
-        return reply.send(written);
+        return reply.send(written.map(|()| CallOutput::Empty));
     }
-    // Where it was not opened, the store says why.
+    // It was not opened, and the store says why.
     let unopened = opening.lock().take();
     if let (Some((opened, permits)), Err(fault)) = (unopened, written) {
         drop(permits);
@@ -217,12 +286,12 @@ fn work(caller: &Caller, opening: &PendingOpen, steps: Receiver<Step>) {
     }
 }
 
-/// Makes changes until the commit comes; whom to tell of it.
+/// Makes changes until the commit, whose reply it returns.
 fn run(
     writer: &WriteScope,
     tx: &mut WriteTransaction<'_, '_>,
     steps: &Receiver<Step>,
-) -> Result<Reply<()>, Error> {
+) -> Result<Reply, Error> {
     let until = Instant::now() + LIFETIME;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -230,7 +299,8 @@ fn run(
             Ok(Step::Change(change, reply)) => {
                 let outcome = apply(writer, tx, *change);
                 let failed = outcome.is_err();
-                reply.send(outcome.map_err(ChangeError::into));
+                let output = outcome.map(|outcome| CallOutput::Outcome(Box::new(outcome)));
+                reply.send(output.map_err(ChangeError::into));
                 if failed {
                     return Err(error_from_fault(transaction_over()));
                 }

@@ -2,7 +2,7 @@
 
 use loci_protocol::call::{Change, GiveFeedback, Outcome, Role};
 use loci_protocol::fault::{Code, Fault};
-use locidb::storage::{DocumentKey, EditId, ItemId, ResponseId};
+use locidb::storage::{ConceptEditId, DocumentKey, ItemId, ResponseId};
 use locidb::{Answer, Error, Expr, HitRef, SearchRequest, WriteTransaction};
 
 use super::request::user_filter;
@@ -191,7 +191,7 @@ pub(super) fn apply(
         }
         Change::UndoConceptEdit(id) => {
             writer.check_unrestricted()?;
-            Outcome::Existed(tx.undo_concept_edit(EditId(id))?)
+            Outcome::Existed(tx.undo_concept_edit(ConceptEditId(id))?)
         }
         Change::PutItem(item) => {
             writer.check_owns("item", &item.owner)?;

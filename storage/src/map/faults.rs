@@ -1,7 +1,7 @@
 //! Pages of mapped files that vanish: an error of the store that mapped them, not the end of the process.
 //!
 //! When a mapped file is cut, or its disk fails, reading one of the lost pages raises SIGBUS, which ends a process that
-//! does not handle it. The handler here looks whether the address lies in a map that was registered. If so it marks the
+//! does not handle it. The handler here looks whether the address is in a registered map. If so it marks the
 //! map, maps zeros in the place of the rest of it, and returns: the read goes on, over zeros. Whoever read from a map
 //! looks at its mark afterwards, and throws away what was read. Every other fault goes to the handler that was there
 //! before.
@@ -78,7 +78,7 @@ impl Entry {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The end of the map, where `address` lies in it. A line that is being changed is of no map that is read.
+    /// The end of the map, where it contains `address`. A line that is being changed is of no map that is read.
     fn end_of(&self, address: usize) -> Option<usize> {
         let version = self.version.load(Ordering::SeqCst);
         let (start, end) = (
@@ -265,7 +265,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     call_previous_handler(signal, info, context, is_fault);
 }
 
-/// Marks the map that `address` lies in, and maps zeros from there to its end: what is behind a cut is gone, and after a
+/// Marks the map that contains `address`, and maps zeros from there to its end: what is behind a cut is gone, and after a
 /// failure of the disk the map is given up as a whole. `false` where it is no map of ours.
 fn map_zeros(address: usize) -> bool {
     let mut block = Some(&FIRST_BLOCK);
@@ -280,8 +280,8 @@ fn map_zeros(address: usize) -> bool {
             let from = address & !(page_len - 1);
             let protection = libc::PROT_READ;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-            // SAFETY: `from..end` lies in a map that is registered, so that nothing else lies there, and it is only
-            // read. Its readers are told by the mark to throw away what they read.
+            // SAFETY: `from..end` is in a registered map, so that nothing else is there, and it is only
+            // read. The mark makes its readers discard what they read.
             let zeros =
                 unsafe { libc::mmap(from as *mut c_void, end - from, protection, flags, -1, 0) };
             return zeros != libc::MAP_FAILED;

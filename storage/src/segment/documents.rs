@@ -1,7 +1,7 @@
 //! Which run of chunks belongs to which document. `docs/format.md` has the bytes.
 
-use super::PartError;
-use crate::ids::{DocumentId, Local};
+use crate::error::PartError;
+use loci_types::ids::{DocumentId, LocalOrdinal};
 
 const ROW_LEN: usize = 16;
 
@@ -11,15 +11,15 @@ pub struct DocumentRun {
     /// The document.
     pub document: DocumentId,
     /// Its first chunk.
-    pub first: Local,
+    pub first: LocalOrdinal,
     /// How many chunks it has.
     pub count: u32,
 }
 
 impl DocumentRun {
     /// One past the last local number of the run.
-    pub fn end(&self) -> Local {
-        Local(self.first.0 + self.count)
+    pub fn end(&self) -> LocalOrdinal {
+        LocalOrdinal(self.first.0 + self.count)
     }
 }
 
@@ -94,7 +94,7 @@ impl<B: AsRef<[u8]>> Documents<B> {
         let word = |at: usize| u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
         Some(DocumentRun {
             document: DocumentId(u64::from(word(0)) | u64::from(word(4)) << 32),
-            first: Local(word(8)),
+            first: LocalOrdinal(word(8)),
             count: word(12),
         })
     }
@@ -130,7 +130,7 @@ mod tests {
         for &(document, count) in runs {
             builder.push(DocumentRun {
                 document: DocumentId(document),
-                first: Local(first),
+                first: LocalOrdinal(first),
                 count,
             });
             first += count;
@@ -143,7 +143,10 @@ mod tests {
         let (bytes, chunks) = section(&[(2, 3), (5, 0), (9, 1)]);
         let documents = Documents::new(bytes, chunks).unwrap();
         let found = documents.find(DocumentId(9)).unwrap();
-        assert_eq!((found.first, found.end()), (Local(3), Local(4)));
+        assert_eq!(
+            (found.first, found.end()),
+            (LocalOrdinal(3), LocalOrdinal(4))
+        );
         assert_eq!(documents.find(DocumentId(4)), None);
         assert_eq!(documents.len(), 3);
     }

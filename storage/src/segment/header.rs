@@ -2,12 +2,13 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{PartError, SectionId};
+use crate::error::PartError;
+use crate::files::bytes::ALIGN;
+use crate::section::SectionId;
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89LOC\r\n\x1a\n";
 pub(super) const VERSION: u16 = 0;
 pub(super) const SECTIONS_MAX: u32 = 1024;
-pub(super) const ALIGN: usize = 64;
 
 /// What a part is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,58 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::header::{ALIGN, Entry, check, decode_table};
-use super::{Header, PartError, PartKind, SectionId};
-use crate::dir::SegmentDir;
-use crate::map::{LostPages, MappedFile};
+use super::header::{Entry, Header, PartKind, check, decode_table};
+use crate::error::PartError;
+use crate::files::bytes::{ALIGN, PartBytes};
+use crate::files::segment_dir::SegmentDir;
 use crate::publish::Reclaim;
-
-/// The bytes of a part: a map of a file, or a buffer that starts on a cache line.
-#[derive(Debug)]
-pub enum PartBytes {
-    /// A mapped file.
-    Mapped(MappedFile),
-    /// A buffer.
-    Owned(rkyv::util::AlignedVec<ALIGN>),
-}
-
-impl PartBytes {
-    /// Whether pages were lost since it was mapped: what was read may be zeros that nobody wrote.
-    pub fn has_lost_pages(&self) -> bool {
-        match self {
-            PartBytes::Mapped(map) => map.has_lost_pages(),
-            PartBytes::Owned(_) => false,
-        }
-    }
-
-    /// Has `counter` count it when it loses pages.
-    pub(crate) fn count_with(&mut self, counter: &Arc<LostPages>) {
-        if let PartBytes::Mapped(map) = self {
-            map.count_with(counter);
-        }
-    }
-
-    /// A copy of `bytes` that starts on a cache line.
-    pub fn copy(bytes: &[u8]) -> PartBytes {
-        let mut owned = rkyv::util::AlignedVec::with_capacity(bytes.len());
-        owned.extend_from_slice(bytes);
-        PartBytes::Owned(owned)
-    }
-}
-
-impl AsRef<[u8]> for PartBytes {
-    fn as_ref(&self) -> &[u8] {
-        match self {
-            PartBytes::Mapped(map) => map.as_ref(),
-            PartBytes::Owned(bytes) => bytes,
-        }
-    }
-}
+use crate::section::SectionId;
 
 /// An open part: header, section table and bounds are checked.
 ///
-/// A part that lies in a file and is [retired](Part::retire) deletes the file when the last reader
-/// lets go of it.
+/// A part that is stored in a file and retired deletes the file when the last reader releases it.
 pub struct Part {
     bytes: PartBytes,
     header: Header,
@@ -102,8 +60,8 @@ impl Part {
         }
     }
 
-    /// Marks the part as no longer listed by a durable manifest: its file goes with its last
-    /// reader. A crash before that leaves an orphan, which the next open deletes.
+    /// Marks the part as no longer listed by a durable manifest: its file is deleted with its
+    /// last reader. A crash before that leaves an orphan, which the next open deletes.
     pub(crate) fn retire(&self) {
         if let Some(file) = &self.file {
             file.retire();
@@ -296,7 +254,7 @@ impl Layout {
         bytes
     }
 
-    /// The pieces, in order: what lies between sections is zeros.
+    /// The pieces, in order: between sections there are zeros.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let sections = self.sections.iter().map(Vec::as_slice);
         [&self.head[..]]

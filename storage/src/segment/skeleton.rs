@@ -1,9 +1,9 @@
 //! A fixed-width row a chunk: what ranking and range arithmetic read instead of redb.
 //! `docs/format.md` has the bytes.
 
-use super::PartError;
-use crate::ids::Local;
-use crate::records::{ChunkRecord, ChunkType, ContentType, Level};
+use crate::error::PartError;
+use crate::rows::records::{ChunkRecord, ChunkType, ContentType, Level};
+use loci_types::ids::LocalOrdinal;
 
 const ROW_LEN: usize = 32;
 
@@ -14,9 +14,9 @@ pub const NO_PARENT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SkeletonRow {
     /// Its parent.
-    pub parent: Option<Local>,
+    pub parent: Option<LocalOrdinal>,
     /// One past the last chunk of its subtree.
-    pub subtree_end: Local,
+    pub subtree_end: LocalOrdinal,
     /// Index of its document in the segment's documents.
     pub document: u32,
     /// What it stands for.
@@ -44,7 +44,7 @@ pub struct SkeletonBuilder {
 impl SkeletonBuilder {
     /// Adds the chunks of one document, which starts at `first` and is the `document`-th of the
     /// segment. Places in the records count from the document's first chunk.
-    pub fn push_document(&mut self, first: Local, document: u32, chunks: &[ChunkRecord]) {
+    pub fn push_document(&mut self, first: LocalOrdinal, document: u32, chunks: &[ChunkRecord]) {
         for chunk in chunks {
             let parent = chunk.parent.map_or(NO_PARENT, |place| first.0 + place);
             self.bytes.extend(parent.to_le_bytes());
@@ -84,7 +84,7 @@ impl<B: AsRef<[u8]>> Skeleton<B> {
             return Err(PartError::Malformed("skeleton: wrong length".into()));
         }
         let skeleton = Skeleton { bytes };
-        for local in (0..chunks).map(Local) {
+        for local in (0..chunks).map(LocalOrdinal) {
             let malformed = || PartError::Malformed(format!("skeleton: row {}", local.0));
             let row = skeleton.get(local).ok_or_else(malformed)?;
             let end_max = match row.parent {
@@ -113,13 +113,13 @@ impl<B: AsRef<[u8]>> Skeleton<B> {
     }
 
     /// The row of a chunk; `None` when there is no such chunk.
-    pub fn get(&self, local: Local) -> Option<SkeletonRow> {
+    pub fn get(&self, local: LocalOrdinal) -> Option<SkeletonRow> {
         let at = local.0 as usize * ROW_LEN;
         let row = self.bytes.as_ref().get(at..)?.first_chunk::<ROW_LEN>()?;
         let word = |at: usize| u32::from_le_bytes([row[at], row[at + 1], row[at + 2], row[at + 3]]);
         Some(SkeletonRow {
-            parent: (word(0) != NO_PARENT).then(|| Local(word(0))),
-            subtree_end: Local(word(4)),
+            parent: (word(0) != NO_PARENT).then(|| LocalOrdinal(word(0))),
+            subtree_end: LocalOrdinal(word(4)),
             document: word(8),
             level: Level::from_number(row[12])?,
             chunk_type: ChunkType::from_number(row[13])?,
@@ -149,19 +149,22 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let mut builder = SkeletonBuilder::default();
-        builder.push_document(Local(0), 0, &[chunk(None, 1)]);
+        builder.push_document(LocalOrdinal(0), 0, &[chunk(None, 1)]);
         let tree = [chunk(None, 3), chunk(Some(0), 2), chunk(Some(0), 3)];
-        builder.push_document(Local(1), 1, &tree);
+        builder.push_document(LocalOrdinal(1), 1, &tree);
         builder.finish()
     }
 
     #[test]
     fn skeleton_rows_use_segment_local_ordinals() {
         let skeleton = Skeleton::new(sample(), 4, 2).unwrap();
-        let row = skeleton.get(Local(3)).unwrap();
-        assert_eq!((row.parent, row.subtree_end), (Some(Local(1)), Local(4)));
+        let row = skeleton.get(LocalOrdinal(3)).unwrap();
+        assert_eq!(
+            (row.parent, row.subtree_end),
+            (Some(LocalOrdinal(1)), LocalOrdinal(4))
+        );
         assert_eq!((row.document, row.suffix, row.confidence), (1, 4, 0.5));
-        assert_eq!(skeleton.get(Local(4)), None);
+        assert_eq!(skeleton.get(LocalOrdinal(4)), None);
     }
 
     proptest! {
@@ -172,7 +175,7 @@ mod tests {
             let mut bytes = sample();
             bytes[at] = byte;
             if let Ok(skeleton) = Skeleton::new(bytes, 4, 2) {
-                for local in (0..4).map(Local) {
+                for local in (0..4).map(LocalOrdinal) {
                     let row = skeleton.get(local).unwrap();
                     prop_assert!(row.subtree_end.0 <= 4 && row.document < 2);
                     prop_assert!(row.parent.is_none_or(|parent| parent < local));

@@ -13,12 +13,12 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::Staging;
 use crate::error::StoreError;
-use crate::ids::{DocumentId, SpaceId};
-use crate::keys::{self, ChunkKey, DocumentKey};
 use crate::limits::{ASSETS_LEN_MAX, ASSETS_MAX, CHUNKS_MAX, DOCUMENT_LEN_MAX, KEY_LEN_MAX};
-use crate::records::{ChunkRecord, DocumentRecord};
+use crate::rows::keys::{self, ChunkKey, DocumentKey};
+use crate::rows::records::{ChunkRecord, DocumentRecord};
+use crate::rows::tables::Table;
 use crate::rows::{Rows, encode, missing, pack};
-use crate::tables::Table;
+use loci_types::ids::{DocumentId, SpaceId};
 
 /// A document's rows as they are to be stored.
 #[derive(Debug, Default)]
@@ -532,7 +532,7 @@ fn hash_contents(rows: &mut DocumentRows) {
     }
 }
 
-/// The hash that tells whether a document's or a chunk's bytes changed: xxh3-128, big-endian.
+/// The hash by which changed bytes of a document or chunk are detected: xxh3-128, big-endian.
 pub fn content_hash(bytes: &[u8]) -> [u8; 16] {
     xxh3_128(bytes).to_be_bytes()
 }

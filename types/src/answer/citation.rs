@@ -1,20 +1,20 @@
-//! Where a hit stands: in words for a reader, in numbers for a program.
+//! The location of a hit: in words for a reader, in numbers for a program.
 
 use serde::{Deserialize, Serialize};
 
 use crate::records::PageBox;
 
-/// Where a hit stands in its document. Absent parts are left out of the JSON.
+/// The location of a hit in its document. Absent parts are left out of the JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Citation {
     /// For a reader: `Page 42, 3.2 Wave Functions`. Never empty.
     pub label: String,
     /// Document's title, then the headings above, outermost first.
     pub path: Vec<String>,
-    /// The page, from 1, where it stands on one.
+    /// The page, from 1, if it is on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u32>,
-    /// First and last page, where it stands on several.
+    /// First and last page, if it is on several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<(u32, u32)>,
     /// The slide, from 1.
@@ -59,7 +59,7 @@ impl Citation {
     }
 }
 
-/// Whether no characters are cited: the caller who stored the chunk did not say which it has.
+/// Whether no characters are cited: the caller who stored the chunk gave none.
 fn is_nowhere(chars: &(u64, u64)) -> bool {
     *chars == (0, 0)
 }

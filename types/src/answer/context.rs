@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A context: the text, and what it is made of.
+/// A context: the text, and its sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
-    /// What `text` costs, by the counter that was asked for.
+    /// What `text` costs, by the counter of the database.
     pub tokens: usize,
     /// Headed by documents and sections; `[3]` in a heading names the hits that it answers.
     pub text: String,
@@ -22,9 +22,9 @@ pub struct ContextSection {
     pub title: String,
     /// The section's public key.
     pub chunk: String,
-    /// Where it stands.
+    /// Its location.
     pub label: String,
-    /// What is shown of it; `…` stands for what is left out.
+    /// What is shown of it; `…` marks what is left out.
     pub text: String,
     /// Ranks of the hits in it, best first.
     pub hits: Vec<u32>,

@@ -29,7 +29,7 @@ pub enum Verdict {
     Sufficient,
     /// 0.4 and more: some is missing, or no hit has most of it.
     Partial,
-    /// Less: the store hardly speaks of it.
+    /// Less: the store has hardly anything about it.
     #[default]
     Insufficient,
 }

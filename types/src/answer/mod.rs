@@ -9,6 +9,7 @@ mod citation;
 mod context;
 mod critique;
 mod hit_name;
+mod partial;
 mod plan;
 mod prompt;
 
@@ -21,13 +22,14 @@ pub use citation::Citation;
 pub use context::{Context, ContextSection};
 pub use critique::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 pub use hit_name::HitRef;
+pub use partial::PartialReason;
 pub use plan::{Extent, Operator};
 pub use prompt::Prompt;
 
 /// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The question as asked.
+    /// The question.
     pub question: String,
     /// The strategy that answered: `hybrid`, `text`, `vector`, `graph`, …
     pub strategy: String,
@@ -42,7 +44,7 @@ pub struct Answer {
     pub took_us: u64,
     /// Hits, best first.
     pub hits: Vec<Hit>,
-    /// Words of the question that no chunk has, where it was asked by words alone.
+    /// Words of the question that no chunk contains, for text search alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub did_you_mean: Vec<Suggestion>,
     /// Concepts of the question.
@@ -54,22 +56,22 @@ pub struct Answer {
     /// Communities that they belong to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub communities: Vec<CommunityHit>,
-    /// An answer in words, where one was asked for.
+    /// An answer in words, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerText>,
-    /// How well the hits cover the question, where that was asked for.
+    /// How well the hits cover the question, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critique: Option<Critique>,
     /// What could not be searched, and why; empty for a whole answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub partial: Vec<String>,
-    /// Hits assembled within a budget, where asked for.
+    pub partial: Vec<PartialReason>,
+    /// Hits assembled within a budget, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
-    /// The plan as it ran, where asked for.
+    /// The plan as it ran, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explain: Option<Vec<ExplainStep>>,
-    /// The operators as they were planned, where asked for.
+    /// The operators as they were planned, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<Operator>>,
     /// What the answer is called, where it was recorded.
@@ -88,17 +90,17 @@ pub struct Hit {
     pub chunk: String,
     /// The document's public key.
     pub document: String,
-    /// What the chunk stands for.
+    /// The level of the chunk.
     pub level: Level,
     /// What it is for.
     pub chunk_type: ChunkType,
     /// Its text.
     pub text: String,
-    /// First character, and the one after the last, of what the question asked for in the text; where that
-    /// was wanted.
+    /// First character, and the one after the last, of each match of the question in the text; if
+    /// requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highlights: Option<Vec<(u32, u32)>>,
-    /// Where it stands.
+    /// Its location.
     pub citation: Citation,
     /// The chunk that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,13 +127,13 @@ pub struct ParentHit {
     pub text: String,
 }
 
-/// What each arm says of a hit.
+/// The rank and score of a hit in each arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArmScores {
     /// By words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Method>,
-    /// By nearness.
+    /// By similarity of vectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<Method>,
     /// By concepts.
@@ -189,7 +191,7 @@ pub enum ConceptSource {
 pub struct RelationHit {
     /// Where it starts.
     pub source: String,
-    /// What it says.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
     /// Where it leads.
@@ -316,7 +318,7 @@ mod tests {
                 text: "x [1]".into(),
                 citations: vec![citation],
             }),
-            partial: vec!["vectors".into()],
+            partial: vec![PartialReason::Other("vectors".into())],
             context: Some(Context::default()),
             explain: Some(vec![ExplainStep {
                 operator: "text".into(),

@@ -9,14 +9,16 @@ use crate::search::{Fusion, Intent, Rerank, Walk};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "operator")]
 pub enum Operator {
+    /// The vector of the question, by the embedder of the store.
+    Embed,
     /// Terms and concepts of the question.
     Analyse {
-        /// Whether concepts are looked for.
+        /// Whether the question is linked to concepts.
         link: bool,
     },
-    /// Keeps to the live chunks that the request's filter allows.
+    /// Restricts the search to the live chunks that the request's filter allows.
     Filter,
-    /// Keeps to chunks of these levels, until the next of its kind; none: to the leaves of the chunk trees.
+    /// Restricts the search to chunks of these levels, until the next of its kind; none: to the leaves of the chunk trees.
     Within {
         /// The levels.
         levels: Vec<Level>,
@@ -33,7 +35,7 @@ pub enum Operator {
         /// Hits at most.
         k: usize,
     },
-    /// The best by nearness.
+    /// The best by similarity of vectors.
     Vector {
         /// Hits at most.
         k: usize,
@@ -51,7 +53,7 @@ pub enum Operator {
     Graph {
         /// Hits at most.
         k: usize,
-        /// How it goes.
+        /// How it walks.
         walk: Walk,
         /// Whether the question's concepts are where it starts.
         question: bool,
@@ -64,12 +66,12 @@ pub enum Operator {
         /// Concepts at most.
         neighbours: usize,
     },
-    /// The lists of the arms made one.
+    /// Fusion of the lists.
     Fuse {
         /// How.
         fusion: Fusion,
     },
-    /// Keeps to the documents, or sections, of the best so far, for the operators that follow.
+    /// Restricts the search to the documents, or sections, of the best so far, for the operators that follow.
     Narrow {
         /// To which of the two.
         to: Extent,
@@ -82,7 +84,7 @@ pub enum Operator {
     Communities {
         /// How many.
         keep: usize,
-        /// Whether they stand for the whole answer: all of the coarsest level are considered. Else only those
+        /// Whether they are the whole answer: all of the coarsest level are considered. Else only those
         /// of the question's concepts, of the finest.
         all: bool,
     },
@@ -92,7 +94,7 @@ pub enum Operator {
         rerank: Rerank,
         /// What the question is after.
         intent: Intent,
-        /// Hits that are wanted.
+        /// Hits that are returned.
         k: usize,
     },
     /// Moves the chunks that have the question word for word before all others.
@@ -101,7 +103,7 @@ pub enum Operator {
     Diversify {
         /// How much that counts, 0..=1.
         weight: f32,
-        /// Hits that are wanted.
+        /// Hits that are returned.
         k: usize,
     },
     /// Adds the best so far to the hits.
@@ -109,7 +111,7 @@ pub enum Operator {
         /// How many at most.
         k: usize,
     },
-    /// Reads the rows of the hits, climbs to what they bring with them, cites.
+    /// Reads the rows of the hits, and of their parents, cites.
     Fetch,
     /// Puts the hits together as one text.
     Assemble {
@@ -118,7 +120,7 @@ pub enum Operator {
     },
 }
 
-/// What a stage keeps to.
+/// What a stage restricts the search to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Extent {

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! The prompt for a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,6 @@ pub struct Prompt {
     pub text: String,
     /// What it costs.
     pub tokens: usize,
-    /// Where the passages stand, in the order of their numbers.
+    /// The locations of the passages, in the order of their numbers.
     pub citations: Vec<Citation>,
 }

@@ -20,12 +20,12 @@ pub struct FilterError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Something else should stand here.
+    /// Something else is expected here.
     #[error("expected {what}, found {found}")]
     Expected {
-        /// What should stand here.
+        /// What is expected.
         what: &'static str,
-        /// What stands here.
+        /// What is found.
         found: String,
     },
     /// No field has this name. Free metadata is written `meta.KEY`.
@@ -67,7 +67,7 @@ pub enum Problem {
         /// What was opened.
         what: &'static str,
     },
-    /// Write it with fewer parentheses, or ask in two searches.
+    /// Use fewer parentheses, or two searches.
     #[error("parentheses and `not` nest more than {DEPTH_MAX} deep")]
     TooDeep,
     /// Shorten it.

@@ -18,21 +18,21 @@ pub enum Expr {
     Not(Box<Expr>),
 }
 
-/// A field and what is asked of it.
+/// A field and its test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The field's canonical name, or `meta.KEY`.
     pub field: String,
-    /// What is asked of its values.
+    /// The test of its values.
     pub test: Test,
 }
 
-/// What is asked of a field's values.
+/// A test of a field's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// `= v`: one is this.
     Equal(FacetValue),
-    /// `!= v`: there are some, and none is this.
+    /// `!= v`: the field has values, and none is this.
     NotEqual(FacetValue),
     /// `< v`
     Below(i64),
@@ -48,7 +48,7 @@ pub enum Test {
     OneOf(Vec<FacetValue>),
     /// `has v`: one is this.
     Has(FacetValue),
-    /// `has`: there are some.
+    /// `has`: the field has values.
     Exists,
     /// `prefix text`: one begins with this.
     Prefix(String),

@@ -10,21 +10,21 @@ use crate::records::{
 pub enum FieldKind {
     /// Text, compared as it is written.
     Text,
-    /// A language: a code of ISO 639, or an English name; kept as ISO 639-3.
+    /// A language: a code of ISO 639, or an English name, stored as ISO 639-3.
     Language,
     /// A whole number.
     Number,
     /// One of these names.
     OneOf(&'static [&'static str]),
-    /// `true` or `false`, kept as text.
+    /// `true` or `false`, stored as text.
     Flag,
-    /// A fraction in 0..=1, kept in thousandths as a number.
+    /// A fraction in 0..=1, stored in thousandths as a number.
     Share,
-    /// A day, month, year or moment in UTC, kept as milliseconds since 1970.
+    /// A day, month, year or moment in UTC, stored as milliseconds since 1970.
     Moment,
-    /// Whole numbers from one to another, kept as both: see [`span_ends`].
+    /// Whole numbers from one to another, stored as both: see [`span_ends`].
     Span,
-    /// Seconds from one to another, or `h:mm:ss`; kept as a [`FieldKind::Span`] of milliseconds.
+    /// Seconds from one to another, or `h:mm:ss`, stored as a [`FieldKind::Span`] of milliseconds.
     Seconds,
     /// Free metadata: text, and a number too where it is written as one.
     Free,
@@ -135,7 +135,7 @@ pub const FIELDS: &[Field] = {
 /// What starts the name of a free field.
 pub const META: &str = "meta.";
 
-/// The names under which facets keep the first and last number of a span: a chunk whose span is
+/// The names under which facets store the first and last number of a span: a chunk whose span is
 /// 3..=5 has 3 under one and 5 under the other.
 pub fn span_ends(field: &str) -> (String, String) {
     (format!("{field}.first"), format!("{field}.last"))

@@ -12,11 +12,11 @@
 //! value      = bare word | number | date | "text in quotes"
 //! ```
 //!
-//! A list may also stand in brackets. A missing field satisfies no comparison, `!=` included; a
+//! A list may also be in brackets. A missing field satisfies no comparison, `!=` included; a
 //! field with several values (authors, the pages of a span) satisfies one when any value does, and
-//! `!=` when it has values and none is the given one. A date stands for all of its moments.
+//! `!=` when it has values and none is the given one. A date means all of its moments.
 //!
-//! Always true of a parsed [`Expr`]: fields are known and canonical, values fit their field, ranges
+//! Invariants of a parsed [`Expr`]: fields are known and canonical, values fit their field, ranges
 //! are not empty, nesting is at most [`DEPTH_MAX`]; and it prints as text that parses to itself.
 //!
 //! Start reading at [`Expr::parse`].

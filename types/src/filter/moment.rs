@@ -116,7 +116,7 @@ pub(super) fn seconds_ms(text: &str) -> Option<i64> {
     let hours: u32 = parts.next().map_or(Some(0), |part| part.parse().ok())?;
     let of_minute = !text.contains(':') || (minutes < 60 || hours == 0) && seconds < 60.0;
     let ms = (seconds * 1000.0).round() + f64::from(minutes) * 6e4 + f64::from(hours) * 36e5;
-    // Beyond 2^53 a number would not stand for one millisecond.
+    // Beyond 2^53 a number would not be one exact millisecond.
     (of_minute && seconds >= 0.0 && ms < 9e15).then_some(ms as i64)
 }
 

@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
         Ok(Expr::Is(Comparison { field: name, test }))
     }
 
-    /// A comparison with dates, each of which stands for all moments from its first to its last.
+    /// A comparison with dates, each of which means all moments from its first to its last.
     fn moments(&mut self, name: String) -> Result<Expr, FilterError> {
         let is = |test| {
             let field = name.clone();
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// The first and last millisecond of the date that stands here.
+    /// The first and last millisecond of the date at this position.
     fn period(&mut self, field: FieldOf<'_>) -> Result<(i64, i64), FilterError> {
         let (token, text) = self.text()?;
         let unlike = || {
@@ -333,7 +333,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The piece that comes next; at the end, the end for ever.
+    /// The next piece; at the end, always the end.
     fn peek(&self) -> &'t Token {
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }

@@ -7,7 +7,7 @@ use super::error::{FilterError, Problem};
 pub(super) struct Token {
     /// Characters before it, plus one.
     pub(super) column: usize,
-    /// Whether nothing stands between it and the piece before.
+    /// Whether it directly follows the piece before.
     pub(super) glued: bool,
     pub(super) kind: TokenKind,
 }

@@ -3,7 +3,7 @@
 use super::hex;
 
 stored_enum! {
-    /// What a chunk stands for in its document's tree, coarsest first.
+    /// The level of a chunk in its document's tree, coarsest first.
     pub enum Level {
         /// A summary of the whole document.
         Summary = 0, "summary";
@@ -35,7 +35,7 @@ stored_enum! {
         Code = 3, "code";
         /// A diagram.
         Diagram = 4, "diagram";
-        /// A statement taken out of prose.
+        /// A statement extracted from prose.
         Proposition = 5, "proposition";
     }
 }
@@ -77,9 +77,9 @@ stored_enum! {
     pub enum SentenceType {
         /// It claims something.
         Claim = 0, "claim";
-        /// It says how something was done.
+        /// It describes a method.
         Method = 1, "method";
-        /// It says what came out.
+        /// It states a result.
         Result = 2, "result";
         /// It defines a term.
         Definition = 3, "definition";
@@ -126,7 +126,7 @@ record! {
 }
 
 record! {
-    /// Where a chunk stands in its document.
+    /// The location of a chunk in its document.
     #[derive(Default)]
     pub struct Location {
         /// Characters `start..end` of the document's text.
@@ -154,18 +154,18 @@ record! {
         pub parent: Option<u32>,
         /// One past the last place of its subtree.
         pub subtree_end: u32,
-        /// What it stands for.
+        /// Its level.
         pub level: Level,
         /// What it consists of.
         pub content_type: ContentType,
         /// What it is for.
         pub chunk_type: ChunkType,
-        /// Its text: exactly `text[chars]` of its document; of a summary or proposition what it says, where `chars` is
-        /// where that is said.
+        /// Its text: exactly `text[chars]` of its document; for a summary or proposition the statement, with `chars` of
+        /// its source.
         pub text: String,
         /// Headings above it, outermost first, its own section's last.
         pub heading_path: Vec<String>,
-        /// Where it stands.
+        /// Its location.
         pub location: Location,
         /// Estimated tokens.
         pub token_count: u32,
@@ -179,7 +179,7 @@ record! {
         pub section_number: Option<String>,
         /// Section title.
         pub section_title: Option<String>,
-        /// One line that says what it is about.
+        /// A summary in one line.
         pub summary: Option<String>,
         /// Its most telling words.
         pub keywords: Vec<String>,
@@ -234,7 +234,7 @@ record! {
 }
 
 impl Default for ChunkRecord {
-    /// An empty passage that stands alone.
+    /// An empty passage without a parent.
     fn default() -> Self {
         ChunkRecord {
             suffix: 0,

@@ -1,7 +1,7 @@
 //! References, citations, claims and cited works.
 
 stored_enum! {
-    /// What a citation is for (C2), and what one claim says of another (C5).
+    /// The intent of a citation, and the relation of one claim to another.
     #[derive(Default)]
     pub enum Intent {
         /// It names what is known.
@@ -11,7 +11,7 @@ stored_enum! {
         Supports = 1, "supports";
         /// It disagrees.
         Contradicts = 2, "contradicts";
-        /// It goes on from there.
+        /// It extends the cited work.
         Extends = 3, "extends";
         /// It uses a method, data or a tool of the other.
         Uses = 4, "uses";
@@ -72,7 +72,7 @@ record! {
         pub chunk: u32,
         /// The public key of the other chunk, which need not be stored.
         pub about: String,
-        /// What it says of it.
+        /// The relation of the claim to the cited one.
         pub intent: Intent,
         /// How sure that is, in 0..=1.
         pub confidence: f32,

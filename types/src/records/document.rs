@@ -3,7 +3,7 @@
 use super::hex;
 
 stored_enum! {
-    /// What kind of file a document came from.
+    /// The format of a document's file.
     #[derive(Default)]
     pub enum FileType {
         /// Plain text.
@@ -64,13 +64,13 @@ record! {
     /// One document. Its original bytes and, where it differs, its text are rows of their own.
     #[derive(Default)]
     pub struct DocumentRecord {
-        /// Who owns it; empty for nobody in particular.
+        /// The owner; empty for a shared document.
         pub user: String,
         /// The named collection; empty for the default one.
         pub collection: String,
         /// The caller's name for it, unique by user and collection.
         pub key: String,
-        /// The file's name, where it came from a file.
+        /// The file's name, if it was read from a file.
         pub filename: Option<String>,
         /// Where it was fetched from.
         pub address: Option<String>,

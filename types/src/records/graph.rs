@@ -1,7 +1,7 @@
 //! Concepts and relations: what documents contribute, what is merged of it, and digests of communities.
 
 record! {
-    /// What one document says of one concept. The truth; [`ConceptRecord`] is derived from all of them.
+    /// The contribution of one document to one concept. [`ConceptRecord`] is derived from all of them.
     #[derive(Default)]
     pub struct ConceptContribution {
         /// The name as this document writes it first.
@@ -18,7 +18,7 @@ record! {
 }
 
 record! {
-    /// What one document says of one relation.
+    /// The contribution of one document to one relation.
     #[derive(Default)]
     pub struct RelationContribution {
         /// A description, or empty.
@@ -67,10 +67,10 @@ record! {
 }
 
 record! {
-    /// A merge or split by hand: what documents say of one concept counts as said of another.
+    /// A manual merge or split: contributions of documents to one concept count for another.
     #[derive(Default)]
     pub struct ConceptEditRecord {
-        /// The concept that is spoken of, by id.
+        /// The concept of the contributions, by id.
         pub from: u32,
         /// The concept that it counts as.
         pub to: u32,
@@ -95,7 +95,7 @@ record! {
         pub members: Vec<u32>,
         /// The relations among these of most weight: source, type, target.
         pub relations: Vec<(u32, String, u32)>,
-        /// The sentences that say most of these.
+        /// The sentences that cover most of these.
         pub sentences: Vec<DigestSentence>,
         /// The space of its vector, and the vector.
         pub vector: Option<(u32, Vec<f32>)>,

@@ -33,14 +33,14 @@ stored_enum! {
 }
 
 record! {
-    /// How often an item was asked, and when it is due again.
+    /// How often an item was reviewed, and when it is due again.
     #[derive(Default)]
     pub struct ReviewState {
-        /// Times that it was asked.
+        /// Number of reviews.
         pub attempts: u32,
         /// Times that the answer was right.
         pub correct: u32,
-        /// Milliseconds since 1970 when it was asked last.
+        /// Time of the last review, in milliseconds since 1970.
         pub last_ms: u64,
         /// Milliseconds since 1970 when it is due.
         pub due_ms: u64,
@@ -57,7 +57,7 @@ record! {
     pub struct ItemRecord {
         /// What kind of question it puts.
         pub kind: ItemType,
-        /// What is asked.
+        /// The question.
         pub front: String,
         /// What is the answer.
         pub back: String,
@@ -65,15 +65,15 @@ record! {
         pub options: Vec<String>,
         /// How hard it is.
         pub difficulty: Difficulty,
-        /// The chunk that it is about, by document id and suffix; `None` once that is gone.
+        /// The chunk that it is about, by document id and suffix; `None` once that is deleted.
         pub chunk: Option<(u64, u32)>,
         /// The concept that it is about, by id.
         pub concept: Option<u32>,
-        /// Who owns it; empty for nobody in particular.
+        /// The owner; empty for a shared item.
         pub owner: String,
-        /// The item that says the same better, by id.
+        /// The item that it is merged into, by id.
         pub merged_into: Option<u64>,
-        /// How learning it goes; `None` before the first review.
+        /// The state of its reviews; `None` before the first.
         pub review: Option<ReviewState>,
     }
 }

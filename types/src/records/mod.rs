@@ -1,13 +1,13 @@
-//! What a row holds: documents, chunks, contributions, citations, learning items, recorded answers.
+//! Contents of rows: documents, chunks, contributions, citations, learning items, recorded answers.
 //!
 //! Records are archived by rkyv (little-endian, unaligned) and read in place. A field is added at
 //! the end of its record and with a new format version only: `docs/format.md` lists them.
 //!
 //! Character positions count Unicode scalar values from the start of the document's *text*: the
-//! file itself for text, Markdown and code; the text that the parser made for HTML and PDF, which
+//! file itself for text, Markdown and code; the text that the parser extracts from HTML and PDF, which
 //! is then stored beside the original bytes. `text[chars]` is always exactly the chunk's text.
 
-/// A struct that rows hold: archived, and JSON for people. For this workspace alone.
+/// A struct stored in rows: archived, and as JSON for people. Only for this workspace.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! record {
@@ -26,7 +26,7 @@ macro_rules! record {
     };
 }
 
-/// An enum that rows hold: `Variant = number in the format, "name in filters and JSON";`. Numbers
+/// An enum stored in rows: `Variant = number in the format, "name in filters and JSON";`. Numbers
 /// count from 0 in the order of the variants.
 macro_rules! stored_enum {
     (

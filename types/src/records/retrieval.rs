@@ -1,13 +1,13 @@
-//! Recorded answers, and what was made of them.
+//! Recorded answers, and feedback on them.
 
 stored_enum! {
-    /// What somebody made of a hit.
+    /// Feedback on a hit.
     #[derive(Default)]
     pub enum Feedback {
-        /// Nobody said anything.
+        /// No feedback.
         #[default]
         None = 0, "none";
-        /// It went into what was written from the answer.
+        /// It was used in a text.
         Used = 1, "used";
         /// It helped.
         Helpful = 2, "helpful";
@@ -26,7 +26,7 @@ record! {
         pub question: String,
         /// How it was to be answered: the request as JSON, without question and vector.
         pub request: String,
-        /// The vector that came with it.
+        /// The vector of the request.
         pub vector: Option<Vec<f32>>,
         /// The active space when it was recorded: the one that the vector is of.
         pub space: Option<u32>,
@@ -53,7 +53,7 @@ record! {
         pub by_vector: bool,
         /// Whether the concept graph found it.
         pub by_graph: bool,
-        /// What somebody made of it.
+        /// Feedback on it.
         pub feedback: Feedback,
     }
 }

@@ -1,25 +1,25 @@
-//! How far the search for near vectors goes.
+//! How much of the vectors a search compares.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How far a search goes.
+/// How much a search compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
     /// Follows the links of so many candidates on average (efSearch), of more where hits are hard to
-    /// tell from the rest and of fewer where they stand apart; at least of `k`.
+    /// tell from the rest and of fewer where they are far apart; at least of `k`.
     Ef(usize),
     /// As many candidates as gave this mean recall@10 when the graph was measured; the most that
     /// was measured where none did.
     Recall(f32),
-    /// As far as walks come in this time, shared between segments by their size; it is checked every few
-    /// steps. Where there is time to compare all codes, they are compared. Scans (of small segments, under
+    /// As much as graph searches complete in this time, shared between segments by their size; it is checked every few
+    /// steps. If there is time to compare all codes, they are compared. Scans (of small segments, under
     /// narrow filters) are not cut short, and fewer than `k` hits may be found.
     Within(Duration),
 }
 
-/// Candidates that can be asked for.
+/// Candidates that a request may name.
 const EF_ASKED_MAX: usize = 100_000;
 
 impl fmt::Display for Effort {
@@ -35,7 +35,7 @@ impl fmt::Display for Effort {
 impl FromStr for Effort {
     type Err = String;
 
-    /// Reads `ef=64`, `recall=0.98`, `within=500us` or `within=2ms`; an error says what is allowed.
+    /// Reads `ef=64`, `recall=0.98`, `within=500us` or `within=2ms`; an error lists what is allowed.
     fn from_str(text: &str) -> Result<Effort, String> {
         let wrong = || "give ef=64, recall=0.98 or within=500us".to_string();
         let (kind, value) = text.split_once('=').ok_or_else(wrong)?;

@@ -1,6 +1,6 @@
 //! How several ranked lists become one: the rules, as plain data.
 //!
-//! `docs/decisions/0001-fusion.md` says what was measured and why.
+//! `docs/decisions/0001-fusion.md` has the measurements and the reasons.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Mixture {
 
 impl Mixture {
     /// This rule for a question of which named concepts cover the share `coverage`: the graph weighs less in
-    /// proportion where they cover less than is wanted. A question about something that is not a concept of
+    /// proportion where they cover less. A question about something that is not a concept of
     /// the store walks from words that it only mentions by the way.
     pub fn covered(self, coverage: f32) -> Mixture {
         let trusted = if self.graph_coverage > 0.0 {

@@ -1,4 +1,4 @@
-//! What is asked: the question and everything that says how to answer it.
+//! A request: the question and how to answer it.
 //!
 //! Start reading at [`SearchRequest`].
 

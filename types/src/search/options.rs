@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ConceptId;
 
-/// An option of a request has no such name or value. The message says what there is.
+/// An option of a request has no such name or value. The message lists the names or values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionError(pub String);
@@ -13,7 +13,7 @@ pub struct OptionError(pub String);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// The one of the others that suits the question and the store; the answer says which, and why.
+    /// The one of the others that suits the question and the store; the answer has which, and why.
     #[default]
     Auto,
     /// All arms that the store has, fused.
@@ -92,7 +92,7 @@ impl Default for Seeds {
     }
 }
 
-/// How the graph arm goes from its seeds to chunks.
+/// How graph search gets from its seeds to chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Walk {
@@ -104,11 +104,11 @@ pub enum Walk {
     Hops,
 }
 
-/// What the chunks of an answer bring with them.
+/// What the chunks of an answer are returned with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Climb {
-    /// As each document says: its parent, or the whole document.
+    /// As each document states: its parent, or the whole document.
     #[default]
     Document,
     /// The parent.
@@ -119,27 +119,27 @@ pub enum Climb {
     None,
 }
 
-/// What moves a chunk up or down after the arms are fused.
+/// Adjustments of scores after fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rerank {
     /// Whether a question with an intent gets half of its hits from the chunk type that answers it and
-    /// half from the one that supports it, as far as there are hits of these types that are good enough.
+    /// half from the one that supports it, as far as enough good hits of these types exist.
     pub types: bool,
-    /// How much the doubt in a chunk counts against it, 0..=1: its score is multiplied by
+    /// Weight of the doubt in a chunk, 0..=1: its score is multiplied by
     /// `1 - weight · (1 - confidence)`.
     pub confidence: f32,
-    /// How much citations count for a chunk, 0..=1: its score is multiplied by
+    /// Weight of the citations in a chunk, 0..=1: its score is multiplied by
     /// `1 + weight · density`, the citations it makes for every 50 tokens, 1 at most.
     pub citations: f32,
-    /// How much being cited counts for a chunk, 0..=1: its score is multiplied by `1 + weight · renown`, which goes
-    /// with the logarithm of the documents that cite its own, 1 from 99 on. Costs a read for each document among the
+    /// Weight of being cited, 0..=1: the score is multiplied by `1 + weight · renown`, which grows with the logarithm
+    /// of the number of documents that cite the chunk's document, 1 from 99 on. Costs a read for each document among the
     /// candidates, and one for each citation of it.
     pub cited: f32,
 }
 
 impl Default for Rerank {
-    /// By type, a third of the score for doubt, nothing for citations made or received.
+    /// By type, a third of the score for doubt, no weight for citations made or received.
     fn default() -> Rerank {
         Rerank {
             types: true,
@@ -148,4 +148,14 @@ impl Default for Rerank {
             cited: 0.0,
         }
     }
+}
+
+impl Rerank {
+    /// No adjustments.
+    pub const NONE: Rerank = Rerank {
+        types: false,
+        confidence: 0.0,
+        citations: 0.0,
+        cited: 0.0,
+    };
 }

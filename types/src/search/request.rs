@@ -1,6 +1,6 @@
-//! What is asked: the question and how to answer it.
+//! A request: the question and how to answer it.
 //!
-//! A request is plain data: it is kept and sent as JSON, and any one of its options is changed by name
+//! A request is plain data: it is stored and sent as JSON, and any one of its options is changed by name
 //! ([`SearchRequest::with`]), which is how two ways to answer are compared.
 //!
 //! Start reading at [`SearchRequest`].
@@ -16,7 +16,7 @@ use super::options::{Climb, OptionError, Rerank, Seeds, Strategy, Walk};
 use crate::filter::Expr;
 use crate::records::Level;
 
-/// A question with everything that says how to answer it.
+/// A question and how to answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchRequest {
@@ -36,55 +36,55 @@ pub struct SearchRequest {
     /// Which chunks may be hits.
     #[serde(with = "optional")]
     pub filter: Option<Expr>,
-    /// What kind of chunk the question is after; `None`: told from its words.
+    /// What kind of chunk the question asks for; `None`: detected from its words.
     pub intent: Option<Intent>,
     /// Tokens of the assembled context at most; `None` assembles none.
     pub context_tokens: Option<usize>,
-    /// What hits bring with them.
+    /// What hits are returned with: their parents, or whole documents.
     pub climb: Climb,
-    /// How the arms become one list; `None`: by the store's calibrated shares.
+    /// How the arms become one list; `None`: the setting of the store.
     pub fusion: Option<Fusion>,
-    /// Hits that each arm brings; `None`: 100, or twice `k` where that is more.
+    /// Hits of each arm; `None`: 100, or twice `k` where that is more.
     pub candidates: Option<usize>,
     /// Where the graph arm starts.
     pub seeds: Seeds,
-    /// How it goes on from there.
+    /// How it walks from there.
     pub walk: Walk,
-    /// Concepts recognised in the question at most.
-    pub query_concepts: usize,
+    /// Concepts recognised in the question at most; `None`: the setting of the store.
+    pub query_concepts: Option<usize>,
     /// How near a concept's vector must be to the question's to be one of them, from -1 on; none is beyond 1.
     pub concept_similarity_min: f32,
-    /// Hops of a walk from them, 1 to 3.
-    pub hops: usize,
-    /// Concepts that the walk returns at most.
-    pub neighbours: usize,
+    /// Hops of a walk from them, 1 to 3; `None`: the setting of the store.
+    pub hops: Option<usize>,
+    /// Concepts that the walk returns at most; `None`: the setting of the store.
+    pub neighbours: Option<usize>,
     /// What moves hits after fusion.
     pub rerank: Rerank,
     /// How much being unlike the hits before it counts for a hit, 0..=1: maximal marginal relevance. `None`
     /// and 0 leave hits as they are ranked.
     pub diversity: Option<f32>,
-    /// Documents, sections and propositions that the stages of [`Strategy::Staged`] keep.
+    /// Documents, sections and propositions that the stages of [`Strategy::Staged`] select.
     pub stages: (usize, usize, usize),
-    /// Communities whose digests are told beside the hits; those that answer, 5 unless told, for
+    /// Communities whose digests are returned beside the hits; those that answer, 5 by default, for
     /// [`Strategy::Global`].
     pub communities: usize,
     /// Whether the answer is to be put in words: then the three best communities of the question's concepts are
-    /// told unless `communities` says otherwise. `Database::ask` sets it.
+    /// returned unless `communities` is set. `Database::ask` sets it.
     pub answer: bool,
-    /// Whether an answer in words says how well the hits cover the question, and what they lack.
+    /// Whether an answer in words comes with a critique: how well the hits cover the question, and what they lack.
     pub critic: bool,
     /// Whether the answer names concepts: those of the question, the relations among those that the graph
-    /// reached, and the way from the question to each hit. They are read for nothing else.
+    /// reached, and the path from the question to each hit. They are read for nothing else.
     pub concepts: bool,
     /// Whether the question is written in the language of text questions (phrases, fields, wildcards), for
     /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
     pub syntax: bool,
-    /// Whether hits say which of their characters the question asked for.
+    /// Whether hits have the characters that match the question.
     pub highlights: bool,
-    /// How far the search for near vectors goes in large segments.
+    /// How much of large segments vector search compares.
     #[serde(with = "whole")]
     pub effort: Effort,
-    /// Whether the answer says what each operator did.
+    /// Whether the answer has what each operator did.
     pub explain: bool,
 }
 
@@ -95,6 +95,13 @@ impl Default for SearchRequest {
 }
 
 impl SearchRequest {
+    /// [`SearchRequest::hops`] where neither the request nor the store sets it.
+    pub const HOPS: usize = 2;
+    /// [`SearchRequest::neighbours`] where neither the request nor the store sets it.
+    pub const NEIGHBOURS: usize = 20;
+    /// [`SearchRequest::query_concepts`] where neither the request nor the store sets it.
+    pub const QUERY_CONCEPTS: usize = 10;
+
     /// The ten best passages for `question`, by all arms.
     pub fn new(question: impl Into<String>) -> SearchRequest {
         SearchRequest {
@@ -112,10 +119,10 @@ impl SearchRequest {
             candidates: None,
             seeds: Seeds::default(),
             walk: Walk::default(),
-            query_concepts: 10,
+            query_concepts: None,
             concept_similarity_min: 0.3,
-            hops: 2,
-            neighbours: 20,
+            hops: None,
+            neighbours: None,
             rerank: Rerank::default(),
             diversity: None,
             stages: (10, 20, 30),
@@ -130,7 +137,7 @@ impl SearchRequest {
         }
     }
 
-    /// This request with one option changed. `name`: as the fields are called, with a point for what lies
+    /// This request with one option changed. `name`: as the fields are called, with a point for what is
     /// within (`rerank.types`, `fusion.vector_share`). `value`: JSON, or a bare word for a string.
     ///
     /// # Errors
@@ -159,7 +166,7 @@ impl SearchRequest {
         Ok(changed)
     }
 
-    /// Whether every number lies where its field says.
+    /// Whether every number is within the bounds of its field.
     ///
     /// # Errors
     /// [`OptionError`] for the first that does not.
@@ -198,6 +205,7 @@ mod tests {
         let request = SearchRequest::new("q");
         let changed = [
             ("k", "3"),
+            ("hops", "2"),
             ("strategy", "graph"),
             ("filter", "page = 3"),
             ("effort", "recall=0.9"),
@@ -210,7 +218,7 @@ mod tests {
         let changed = changed.iter().fold(request, |request, (name, value)| {
             request.with(name, value).unwrap()
         });
-        assert_eq!(changed.k, 3);
+        assert_eq!((changed.k, changed.hops), (3, Some(2)));
         assert_eq!(changed.strategy, Strategy::Graph);
         assert_eq!(changed.filter.unwrap().to_string(), "page = 3");
         assert_eq!(changed.effort, Effort::Recall(0.9));

@@ -77,7 +77,7 @@ const LANGUAGES: [(&str, &str, &str); 73] = [
     ("zul", "zu", "zulu"),
 ];
 
-/// Codes of the bibliographic form of ISO 639, former codes and macrolanguages, with the code that they stand for.
+/// Codes of the bibliographic form of ISO 639, former codes and macrolanguages, with the current code.
 const ALIASES: [(&str, &str); 26] = [
     ("arm", "hye"),
     ("baq", "eus"),

@@ -15,24 +15,23 @@ use locidb::{Database, Options};
 use parking_lot::Mutex;
 
 use crate::check::ModelCheck;
+use crate::integrity::verify_counts;
 use crate::ops::{Op, Profile};
 use crate::panics;
 use crate::report::{Report, ReportBuilder, Rounds};
 use crate::sim::{Operation, SimDisk};
 use crate::source::Source;
-use crate::world::{
-    Expected, FOLDER, INLINE_LEN_MAX, State, World, find_recovered_state, recounts,
-};
+use crate::world::{Expected, FOLDER, INLINE_LEN_MAX, State, World, find_recovered_state};
 
 /// Operations of a round.
 const OPERATIONS: usize = 40;
 /// Images of a round at most.
 const IMAGES_MAX: usize = 50;
 
-/// What the crash suite is asked.
+/// The options of the suite.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct CrashArgs {
-    /// Which rounds: 1,100 where not said (with --double 110), of 50 images each.
+    /// Which rounds: 1,100 by default (with --double 110), of 50 images each.
     #[command(flatten)]
     pub rounds: Rounds,
     /// Cut the power again while what is left is opened.
@@ -195,6 +194,6 @@ fn compare(
     } else {
         check.check_sample(source)?
     }
-    recounts(&database)?;
+    verify_counts(&database)?;
     panics::expect_none()
 }

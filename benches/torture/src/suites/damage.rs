@@ -5,7 +5,7 @@
 //! vectors, graph, all of them, and communities; exports, backs up, checks; and searches once more when it was opened
 //! again. Promises:
 //!
-//! - an answer differs from that of the sound store only where it says `partial`, is an error, or the check finds
+//! - an answer differs from that of the intact store only if it is marked `partial`, is an error, or the check finds
 //!   something;
 //! - an export or backup that ends well holds what the sound store does;
 //! - nothing ends by a signal or a panic, and no round takes [`ROUND_MAX`].
@@ -84,9 +84,9 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
             && let Some(keep) = &args.keep
         {
             // As it was before anybody looked at it.
-            let kept_store = keep.join(round.to_string());
-            subject::copy(&sound, &kept_store)?;
-            harm::strike(&kept_store, &mut Source::stream(args.rounds.seed, round))?;
+            let saved_store = keep.join(round.to_string());
+            subject::copy(&sound, &saved_store)?;
+            harm::strike(&saved_store, &mut Source::stream(args.rounds.seed, round))?;
             subject::copy(&sound, &keep.join("sound"))?;
         }
         running.round(round, result.with_context(|| harm.to_string()));

@@ -1,4 +1,4 @@
-//! Disk is given back: a store that half of its documents were deleted from, beside one that never
+//! Disk space is freed: a store that half of its documents were deleted from, beside one that never
 //! held them.
 //!
 //! Promise: compacted, the one takes at most a tenth more than the other.
@@ -13,6 +13,7 @@ use locidb::{Database, Durability, NoProgress};
 
 use super::rates;
 use crate::bulk::{self, DIM, Shape};
+use crate::integrity::verify_counts;
 use crate::report::{Report, ReportBuilder};
 
 /// Passages of some length, as documents have.
@@ -51,7 +52,7 @@ fn halve(args: &DiskArgs, running: &mut ReportBuilder) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
     let (baseline, shrunk) = (folder.path().join("never"), folder.path().join("held"));
     let documents = {
-        // Even documents, until they take what is asked for.
+        // Even documents, until they have the requested size.
         let database = open(&baseline)?;
         let mut next = 0;
         while bytes_of(&baseline)? < args.mib << 20 {
@@ -80,13 +81,7 @@ fn halve(args: &DiskArgs, running: &mut ReportBuilder) -> Result<()> {
         running.count("delete_ms", started.elapsed().as_millis() as u64);
         running.count("held_bytes_after_delete", bytes_of(&shrunk)?);
         timed_compact(&database, "held_compact_ms", running)?;
-        let (stats, counted) = database.recount()?;
-        let differences = counted.differences(&stats);
-        ensure!(
-            differences.is_empty(),
-            "recount: {}",
-            differences.join("; ")
-        );
+        let stats = verify_counts(&database)?;
         ensure!(
             stats.documents == documents,
             "{} documents",

@@ -25,10 +25,10 @@ const POINTS: u64 = 2207;
 /// Neighbouring rounds fail far apart, so that any number of them covers the whole history.
 const STRIDE: u64 = 617;
 
-/// What the fault suite is asked.
+/// The options of the suite.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct FaultsArgs {
-    /// Which rounds: 6,000 where not said; each is one fault.
+    /// Which rounds: 6,000 by default; each is one fault.
     #[command(flatten)]
     pub rounds: Rounds,
 }

@@ -1,56 +1,44 @@
-//! The real binary, killed while it works on stores that live on.
+//! The real binary, killed while it changes a store.
 //!
 //! A round starts `loci` for one command on a store (ingest, delete, compact), kills it at a random
-//! moment or where it stands still at a named one ([`locidb::storage::failpoint`]), opens the store in
-//! this process and compares it with what was acknowledged: each command's changes are one
-//! transaction, so the store has all of them or none, and all when a line about one was printed.
+//! time or at a failpoint ([`locidb::storage::failpoint`]), opens the store in this process and compares
+//! it with what was acknowledged: each command's changes are one transaction, so the store has all of
+//! them or none, and all if a line about one was printed.
 //!
 //! Rows, searches by word, by filter and by vector, concepts and a recount must then agree
-//! ([`crate::notes::check`]). A life of a store is [`LIFE`] rounds; at its end nothing but what the
-//! manifest lists may lie in its folder.
+//! ([`crate::notes::check`]). After the last round of a life, the store's folder contains only the files
+//! that the manifest lists.
 //!
-//! Start reading at [`Life::round`].
+//! Start reading at [`StoreLife::kill_one_command`].
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use locidb::storage::{StoreError, failpoint};
-use locidb::{Database, Error, NoProgress};
-use serde_json::Value;
+use anyhow::{Context, Result, ensure};
+use locidb::NoProgress;
+use locidb::storage::failpoint;
 use tempfile::TempDir;
 
 use super::killed_copies::{self, KilledCommand};
+use super::killed_process::{
+    Acknowledgement, KillOptions, KillPoint, Life, ProcessOutcome, TYPICAL, open, run_lives,
+    verify_no_unlisted_files,
+};
 use crate::notes::{self, NOTES, Versions};
-use crate::report::{Report, ReportBuilder, Rounds};
+use crate::report::{Report, ReportBuilder};
 use crate::source::Source;
 
-/// Rounds that one store lives.
-pub const LIFE: u64 = 40;
-/// How long a command may take before it counts as hung.
-const HUNG_AFTER: Duration = Duration::from_secs(60);
-/// What a command is thought to take before one ended by itself.
-pub(super) const TYPICAL: Duration = Duration::from_millis(80);
-/// Versions of notes that must not be found any more and are looked for.
+/// Deleted versions of notes that searches must not find any more, at most.
 const DELETED_VERSIONS_MAX: usize = 12;
 
-/// What to run.
+/// The options of the suite.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KillArgs {
-    /// Which rounds; with --round those of its store's life before it too
+    /// How processes are killed.
     #[command(flatten)]
-    pub rounds: Rounds,
-    /// The binary, built with `--features failpoints`
-    #[arg(long, value_name = "PATH")]
-    pub loci: PathBuf,
-    /// Now and then kill the next open, or the next run of the command, too
-    #[arg(long)]
-    pub double: bool,
+    pub options: KillOptions,
     /// Kill this command instead
     #[arg(long, value_enum)]
     pub command: Option<KilledCommand>,
@@ -58,41 +46,18 @@ pub struct KillArgs {
 
 /// Runs the rounds.
 pub fn run(args: &KillArgs) -> Result<Report> {
-    if let Some(copying) = args.command {
-        return killed_copies::run(args, copying);
+    let options = &args.options;
+    if let Some(command) = args.command {
+        return killed_copies::run(options, command);
     }
-    let mut running = ReportBuilder::start("kill", args.rounds.seed);
-    let numbers = args.rounds.numbers(2000);
-    let (mut life, mut opens_us) = (None, Vec::new());
-    for round in numbers.start / LIFE * LIFE..numbers.end {
-        if round % LIFE == 0 {
-            life = None;
-        }
-        let mut living = match life.take() {
-            Some(life) => life,
-            None => StoreLife::new(args)?,
-        };
-        let mut source = Source::stream(args.rounds.seed, round);
-        let mut result = living.round(&mut source);
-        if result.is_ok() && (round % LIFE == LIFE - 1 || round + 1 == numbers.end) {
-            result = living.end();
-        }
-        for (figure, more) in std::mem::take(&mut living.counters) {
-            running.count(&figure, more);
-        }
-        opens_us.append(&mut living.opens_us);
-        match result {
-            Ok(()) => {
-                running.round(round, Ok(()));
-                life = Some(living);
-            }
-            Err(error) => {
-                let store_path = living.folder.keep();
-                let error = error.context(format!("the store is kept in {}", store_path.display()));
-                running.round(round, Err(error));
-            }
-        }
-    }
+    let mut running = ReportBuilder::start("kill", options.rounds.seed);
+    let mut opens_us = Vec::new();
+    run_lives(
+        options,
+        &mut running,
+        || StoreLife::new(options),
+        |life: &mut StoreLife<'_>| opens_us.append(&mut life.opens_us),
+    )?;
     opens_us.sort_unstable();
     running.count(
         "open_us_p50",
@@ -102,25 +67,25 @@ pub fn run(args: &KillArgs) -> Result<Report> {
     Ok(running.finish())
 }
 
-/// A store and what it must hold.
+/// A store and its expected content.
 struct StoreLife<'a> {
-    args: &'a KillArgs,
+    options: &'a KillOptions,
     folder: TempDir,
-    /// What the store held when it was last looked at.
+    /// The content of the store at the last comparison.
     stored: Versions,
-    /// What the files are.
+    /// The versions of the files.
     files: Versions,
-    /// Versions that the store held and holds no more.
+    /// Versions that the store contained and no longer contains.
     deleted_versions: Vec<(u32, u32)>,
     next_version: u32,
-    /// How long commands took that ended by themselves.
+    /// Durations of commands that ended by themselves.
     typical: BTreeMap<&'static str, Duration>,
     counters: BTreeMap<String, u64>,
-    /// What each open after a kill took.
+    /// Durations of the opens after kills.
     opens_us: Vec<u64>,
 }
 
-/// A command, and what the store holds once it is carried out.
+/// A command, and the content of the store after it.
 struct Task {
     name: &'static str,
     command: Command,
@@ -128,11 +93,11 @@ struct Task {
 }
 
 impl<'a> StoreLife<'a> {
-    fn new(args: &'a KillArgs) -> Result<StoreLife<'a>> {
+    fn new(options: &'a KillOptions) -> Result<StoreLife<'a>> {
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("files"))?;
         Ok(StoreLife {
-            args,
+            options,
             folder,
             stored: Versions::new(),
             files: Versions::new(),
@@ -152,15 +117,15 @@ impl<'a> StoreLife<'a> {
         self.folder.path().join("files")
     }
 
-    fn count(&mut self, figure: &str) {
-        *self.counters.entry(figure.into()).or_default() += 1;
+    fn count(&mut self, name: &str) {
+        *self.counters.entry(name.into()).or_default() += 1;
     }
 
-    /// One command, one kill, one look.
-    fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
-        // Half of the stores are killed while they are being made.
-        let making = self.stored.is_empty() && source.one_in(2);
-        let when = if making {
+    /// One command, one kill, one comparison.
+    fn kill_one_command(&mut self, source: &mut Source<'_>) -> Result<()> {
+        // Half of the stores are killed while they are being created.
+        let is_creating = self.stored.is_empty() && source.one_in(2);
+        let when = if is_creating {
             KillPoint::After(Duration::from_micros(source.below(15_000).into()))
         } else {
             draw(source)
@@ -181,14 +146,14 @@ impl<'a> StoreLife<'a> {
         let acknowledgement = ended
             .acknowledgement(name)
             .with_context(|| format!("{name}, {when:?}"))?;
-        if self.args.double && source.one_in(3) {
+        if self.options.double && source.one_in(3) {
             self.kill_the_open(source)?;
         }
         self.verify_store(task.after, acknowledgement, source)
             .with_context(|| format!("after {name}, {when:?}"))
     }
 
-    /// A command that may reach the moment.
+    /// A command that can reach the kill point.
     fn task(&mut self, source: &mut Source<'_>, when: &KillPoint) -> Result<Task> {
         let compacts = matches!(when, KillPoint::At { name, .. } if name.starts_with("rewrite"));
         let task = match source.below(8) {
@@ -202,7 +167,7 @@ impl<'a> StoreLife<'a> {
     }
 
     fn loci(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.args.loci);
+        let mut command = Command::new(&self.options.loci);
         command.args([name, "--json", "--db"]).arg(self.store());
         command
     }
@@ -229,7 +194,7 @@ impl<'a> StoreLife<'a> {
         })
     }
 
-    /// Deletes some of what is stored, and the files of it.
+    /// Deletes some stored notes and their files.
     fn delete(&mut self, source: &mut Source<'_>) -> Result<Task> {
         let mut after = self.stored.clone();
         let mut command = self.loci("delete");
@@ -259,7 +224,7 @@ impl<'a> StoreLife<'a> {
         }
     }
 
-    /// Opens the store with the binary, and kills that.
+    /// Opens the store with the binary, and kills the process.
     fn kill_the_open(&mut self, source: &mut Source<'_>) -> Result<()> {
         let when = match source.below(4) {
             0 => KillPoint::at("opened-database"),
@@ -273,7 +238,7 @@ impl<'a> StoreLife<'a> {
         Ok(())
     }
 
-    /// Opens the store here and compares it with what it must hold.
+    /// Opens the store here and compares it with its expected content.
     fn verify_store(
         &mut self,
         after: Versions,
@@ -314,7 +279,7 @@ impl<'a> StoreLife<'a> {
         self.stored = found;
         notes::check(&database, &view, &self.stored, &self.deleted_versions)?;
         if source.one_in(10) && database.settings()?.embedder == locidb::EmbedderChoice::Builtin {
-            // The next ingest fits anew.
+            // The next ingest fits a new space.
             self.count("spaces_given_up");
             database.set("embedder", "none")?;
             database.set("embedder", "builtin")?;
@@ -322,7 +287,7 @@ impl<'a> StoreLife<'a> {
         Ok(())
     }
 
-    /// What is left of a life: one compaction that nobody kills, and no file too many.
+    /// Ends a life: a compaction that is not killed, and then no unlisted file.
     fn end(&mut self) -> Result<()> {
         if self.stored.is_empty() {
             return Ok(());
@@ -334,17 +299,35 @@ impl<'a> StoreLife<'a> {
             let view = database.snapshot();
             ensure!(
                 notes::found(&view)? == self.stored,
-                "compaction changed what is there"
+                "compaction changed the notes"
             );
             notes::check(&database, &view, &self.stored, &self.deleted_versions)?;
         }
         database.close();
         let database = open(&self.store())?;
-        no_file_too_many(&database, &self.store())
+        verify_no_unlisted_files(&database, &self.store())
     }
 }
 
-/// Half of the kills come at random, half at a failpoint.
+impl Life for StoreLife<'_> {
+    fn round(&mut self, source: &mut Source<'_>, is_last: bool) -> Result<()> {
+        self.kill_one_command(source)?;
+        if is_last {
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn take_counters(&mut self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.counters)
+    }
+
+    fn into_folder(self) -> TempDir {
+        self.folder
+    }
+}
+
+/// Half of the kills are at a random time, half at a failpoint.
 fn draw(source: &mut Source<'_>) -> KillPoint {
     if source.one_in(2) {
         return KillPoint::AfterFraction(source.below(1200));
@@ -354,215 +337,4 @@ fn draw(source: &mut Source<'_>) -> KillPoint {
         times: 1 + source.below(3) * source.below(2),
         more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
     }
-}
-
-/// Opens a store. A child that was being started when its parent was killed holds the lock until it
-/// has become another program.
-pub(super) fn open(folder: &Path) -> Result<Database> {
-    let started = Instant::now();
-    loop {
-        match Database::open(folder) {
-            Err(Error::Store(StoreError::Locked { .. }))
-                if started.elapsed().as_millis() < 1000 =>
-            {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            opened => return opened.context("opening the store"),
-        }
-    }
-}
-
-pub(super) fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
-    let view = database.snapshot();
-    let manifest = view.snapshot().manifest();
-    let mut listed: Vec<String> = manifest
-        .parts()
-        .filter_map(|part| part.file.clone())
-        .collect();
-    // A space that was being built when a process was killed is there for the next fit.
-    let spaces = [
-        view.snapshot().active_space(),
-        view.snapshot().pending_space(),
-    ];
-    let projections = spaces.into_iter().flatten();
-    let projections = projections.filter_map(|space| space.record.projection.clone());
-    listed.extend(projections.filter_map(|part| part.file));
-    listed.sort();
-    let names = |folder: PathBuf| -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(folder)? {
-            names.push(entry?.file_name().to_string_lossy().into_owned());
-        }
-        names.sort();
-        Ok(names)
-    };
-    let there = names(store.join("segments"))?;
-    ensure!(
-        there == listed,
-        "segment files {there:?}, listed {listed:?}"
-    );
-    let there = names(store.to_path_buf())?;
-    ensure!(
-        !there.iter().any(|name| name.ends_with(".new")),
-        "left behind: {there:?}"
-    );
-    Ok(())
-}
-
-/// When a process is killed.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum KillPoint {
-    /// After this many thousandths of the time that it takes.
-    AfterFraction(u32),
-    /// After this long.
-    After(Duration),
-    /// A little after it stands still at this moment, for the `times`-th time.
-    At {
-        name: &'static str,
-        times: u32,
-        more: Duration,
-    },
-}
-
-impl KillPoint {
-    /// With the time that the command takes, when left alone.
-    pub(super) fn within(self, typical: Duration) -> KillPoint {
-        match self {
-            KillPoint::AfterFraction(share) => KillPoint::After(typical * share / 1000),
-            other => other,
-        }
-    }
-
-    fn at(name: &'static str) -> KillPoint {
-        let more = Duration::ZERO;
-        KillPoint::At {
-            name,
-            times: 1,
-            more,
-        }
-    }
-}
-
-/// What a process left.
-pub(super) struct ProcessOutcome {
-    /// How it ended by itself; `None` when it was killed.
-    pub(super) status: Option<ExitStatus>,
-    /// The whole lines that it printed.
-    lines: Vec<String>,
-    errors: String,
-}
-
-/// What a command said of its changes.
-pub(super) struct Acknowledgement {
-    /// Whether it said of any that it is made, or ended well.
-    acknowledged: bool,
-}
-
-enum Event {
-    Failpoint,
-    Ended(String),
-}
-
-impl ProcessOutcome {
-    /// Runs a command and kills it.
-    pub(super) fn run_and_kill(command: &mut Command, when: &KillPoint) -> Result<ProcessOutcome> {
-        match when {
-            KillPoint::At { name, times, .. } => {
-                command.env("LOCI_FAILPOINT", format!("{name}:{times}"));
-            }
-            _ => {
-                command.env_remove("LOCI_FAILPOINT");
-            }
-        }
-        let command = command.stdin(Stdio::null());
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let lines = read_lines(&mut child)?;
-        let events = watch(&mut child)?;
-        let wait = match when {
-            KillPoint::After(wait) => *wait,
-            _ => HUNG_AFTER,
-        };
-        match (events.recv_timeout(wait), when) {
-            (Ok(Event::Failpoint), KillPoint::At { more, .. }) => std::thread::sleep(*more),
-            (Ok(Event::Failpoint), _) => bail!("it stood still unasked"),
-            (Ok(Event::Ended(errors)), _) => {
-                let status = Some(child.wait()?);
-                let lines = lines.join().unwrap_or_default();
-                return Ok(ProcessOutcome {
-                    status,
-                    lines,
-                    errors,
-                });
-            }
-            (Err(RecvTimeoutError::Timeout), KillPoint::After(_)) => {}
-            (Err(error), _) => {
-                child.kill()?;
-                bail!("it hung: {error}");
-            }
-        }
-        child.kill()?;
-        child.wait()?;
-        Ok(ProcessOutcome {
-            status: None,
-            lines: lines.join().unwrap_or_default(),
-            errors: String::new(),
-        })
-    }
-
-    /// Reads what was printed; an error when the command failed.
-    pub(super) fn acknowledgement(&self, name: &str) -> Result<Acknowledgement> {
-        if let Some(status) = self.status {
-            ensure!(
-                status.success(),
-                "{name} ended with {status}: {}",
-                self.errors
-            );
-            return Ok(Acknowledgement { acknowledged: true });
-        }
-        let mut acknowledged = false;
-        for line in &self.lines {
-            let line: Value = serde_json::from_str(line).with_context(|| line.clone())?;
-            match line["status"].as_str() {
-                Some("added" | "updated" | "deleted") => acknowledged = true,
-                Some("unchanged") | None => {}
-                Some(_) => bail!("{name}: {line}"),
-            }
-        }
-        Ok(Acknowledgement { acknowledged })
-    }
-}
-
-/// Reads whole lines of standard output until it is closed.
-fn read_lines(child: &mut Child) -> Result<JoinHandle<Vec<String>>> {
-    let mut output = child.stdout.take().context("no standard output")?;
-    Ok(std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // What was read until an error is what was printed.
-        let _ = output.read_to_end(&mut bytes);
-        let text = String::from_utf8_lossy(&bytes);
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().map(String::from).collect()
-    }))
-}
-
-/// Tells of the failpoint, and of the end of standard error.
-fn watch(child: &mut Child) -> Result<Receiver<Event>> {
-    let errors = BufReader::new(child.stderr.take().context("no standard error")?);
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut all = String::new();
-        for line in errors.lines().map_while(Result::ok) {
-            if line.starts_with("failpoint ") {
-                // Nobody waits for it any more: the process is being killed.
-                let _ = sender.send(Event::Failpoint);
-            }
-            all.push_str(&line);
-            all.push('\n');
-        }
-        let _ = sender.send(Event::Ended(all));
-    });
-    Ok(receiver)
 }

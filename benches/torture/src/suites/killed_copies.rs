@@ -1,11 +1,11 @@
-//! The real binary, killed while it copies a store or makes it anew: backup, restore, import, analyze, compact, upgrade.
+//! The real binary, killed while it copies or rewrites a store: backup, restore, import, analyze, compact, upgrade.
 //!
-//! A round changes a store of notes, starts the command, and kills it at a random moment or at a named one. Then: the
-//! store that is copied from is what it was, an earlier backup is whole and can be restored, what was being filled is
-//! opened by nobody or is whole, and the same command, run again, gives what it gives when nobody kills it. Stores are
-//! compared by their exports, byte for byte.
+//! A round changes a store of notes, starts the command, and kills it at a random time or at a failpoint. Then the
+//! source store is unchanged, an earlier backup is complete and can be restored, the target folder is complete or cannot
+//! be opened, and running the same command again has the result of a run that is not killed. Stores are compared by
+//! their exports, byte for byte.
 //!
-//! Start reading at [`Copies::round`].
+//! Start reading at [`CommandLife`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,15 @@ use locidb::{Database, Error, NoProgress, Options};
 use redb::TableDefinition;
 use tempfile::TempDir;
 
-use super::kill::{KillArgs, KillPoint, ProcessOutcome, TYPICAL, open};
+use super::killed_process::{
+    KillOptions, KillPoint, Life, ProcessOutcome, TYPICAL, open, run_lives,
+    verify_no_unlisted_files,
+};
 use crate::notes::{self, NOTES};
 use crate::report::{Report, ReportBuilder};
 use crate::source::Source;
 
-/// Rounds that one store lives.
-const LIFE: u64 = 40;
-/// States that a backup keeps at most.
+/// Generations that a backup retains at most.
 const KEEP_MAX: u32 = 3;
 
 /// A command that is killed.
@@ -34,15 +35,15 @@ const KEEP_MAX: u32 = 3;
 pub enum KilledCommand {
     /// A store is copied to a folder, over an earlier backup.
     Backup,
-    /// A backup is put into a folder.
+    /// A backup is restored to a folder.
     Restore,
-    /// A store is made of an export.
+    /// A store is created from an export.
     Import,
     /// Concepts are ranked, and communities found.
     Analyze,
-    /// Segments are merged, and the database written anew.
+    /// Segments are merged, and the database is rewritten.
     Compact,
-    /// A store of an earlier format is brought up.
+    /// A store of an earlier format is upgraded.
     Upgrade,
 }
 
@@ -58,18 +59,18 @@ impl KilledCommand {
         }
     }
 
-    /// The moments that it reaches.
-    fn moments(self) -> Vec<&'static str> {
+    /// The failpoints that it reaches.
+    fn failpoints(self) -> Vec<&'static str> {
         let all = failpoint::NAMES
             .iter()
             .chain(failpoint::COPY_NAMES)
             .copied();
-        all.filter(|moment| match self {
+        all.filter(|name| match self {
             KilledCommand::Backup | KilledCommand::Restore | KilledCommand::Upgrade => {
-                moment.starts_with(self.name())
+                name.starts_with(self.name())
             }
             KilledCommand::Import => {
-                moment.starts_with("import") || ["committed", "part-written"].contains(moment)
+                name.starts_with("import") || ["committed", "part-written"].contains(name)
             }
             KilledCommand::Analyze => [
                 "staged",
@@ -79,9 +80,9 @@ impl KilledCommand {
                 "committed",
                 "published",
             ]
-            .contains(moment),
+            .contains(name),
             KilledCommand::Compact => {
-                moment.starts_with("rewrite") || moment.starts_with("merge") || *moment == "staged"
+                name.starts_with("rewrite") || name.starts_with("merge") || *name == "staged"
             }
         })
         .collect()
@@ -89,58 +90,38 @@ impl KilledCommand {
 }
 
 /// Runs the rounds of one command.
-pub fn run(args: &KillArgs, copying: KilledCommand) -> Result<Report> {
-    let mut running = ReportBuilder::start(&format!("kill {}", copying.name()), args.rounds.seed);
-    let numbers = args.rounds.numbers(2000);
-    let mut life = None;
-    for round in numbers.start / LIFE * LIFE..numbers.end {
-        if round % LIFE == 0 {
-            life = None;
-        }
-        let mut copies = match life.take() {
-            Some(life) => life,
-            None => CommandLife::new(args, copying)?,
-        };
-        let mut source = Source::stream(args.rounds.seed, round);
-        let result = copies.round(&mut source);
-        for (figure, more) in std::mem::take(&mut copies.counters) {
-            running.count(&figure, more);
-        }
-        match result {
-            Ok(()) => {
-                running.round(round, Ok(()));
-                life = Some(copies);
-            }
-            Err(error) => {
-                let store_path = copies.folder.keep();
-                let error = error.context(format!("all is kept in {}", store_path.display()));
-                running.round(round, Err(error));
-            }
-        }
-    }
+pub fn run(options: &KillOptions, command: KilledCommand) -> Result<Report> {
+    let suite = format!("kill {}", command.name());
+    let mut running = ReportBuilder::start(&suite, options.rounds.seed);
+    run_lives(
+        options,
+        &mut running,
+        || CommandLife::new(options, command),
+        |_| {},
+    )?;
     Ok(running.finish())
 }
 
-/// A store, and what is made of it.
+/// A store, and its copies.
 struct CommandLife<'a> {
-    args: &'a KillArgs,
-    copying: KilledCommand,
+    options: &'a KillOptions,
+    killed_command: KilledCommand,
     folder: TempDir,
     version: u32,
-    /// What the newest backup says.
+    /// The export of the newest backup.
     backed_up: Option<Vec<u8>>,
-    /// How long the command took that ended by itself.
+    /// The duration of the command that ended by itself.
     typical: Option<Duration>,
     counters: BTreeMap<String, u64>,
 }
 
 impl<'a> CommandLife<'a> {
-    fn new(args: &'a KillArgs, copying: KilledCommand) -> Result<CommandLife<'a>> {
+    fn new(options: &'a KillOptions, killed_command: KilledCommand) -> Result<CommandLife<'a>> {
         let folder = tempfile::tempdir()?;
         std::fs::create_dir(folder.path().join("files"))?;
         Ok(CommandLife {
-            args,
-            copying,
+            options,
+            killed_command,
             folder,
             version: 0,
             backed_up: None,
@@ -153,45 +134,17 @@ impl<'a> CommandLife<'a> {
         self.folder.path().join(name)
     }
 
-    fn count(&mut self, figure: &str) {
-        *self.counters.entry(figure.into()).or_default() += 1;
-    }
-
-    /// One change of the store, one command, one kill, the command again.
-    fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
-        self.change(source)?;
-        match self.copying {
-            KilledCommand::Backup => self.backup(source),
-            KilledCommand::Restore => {
-                let backup = self.at("backup");
-                database(&self.at("store"), |store| {
-                    store.backup(&backup, &NoProgress)?;
-                    Ok(())
-                })?;
-                let mut command = self.loci("restore");
-                command.arg(&backup).arg("--db").arg(self.at("filled"));
-                self.fill(command, source)?;
-                same_again(&self.at("store"), &backup, &self.at("again"))
-            }
-            KilledCommand::Import => {
-                let export = self.at("export.jsonl");
-                std::fs::write(&export, exported(&self.at("store"))?)?;
-                let mut command = self.loci("import");
-                command.arg(&export).arg("--db").arg(self.at("filled"));
-                self.fill(command, source)
-            }
-            KilledCommand::Analyze | KilledCommand::Compact => self.kill_while_rewriting(source),
-            KilledCommand::Upgrade => self.upgrade(source),
-        }
+    fn count(&mut self, name: &str) {
+        *self.counters.entry(name.into()).or_default() += 1;
     }
 
     fn loci(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.args.loci);
+        let mut command = Command::new(&self.options.loci);
         command.args([name, "--json"]);
         command
     }
 
-    /// Changes some notes, and now and then merges.
+    /// Changes some notes, and sometimes compacts.
     fn change(&mut self, source: &mut Source<'_>) -> Result<()> {
         for _ in 0..1 + source.below(4) {
             self.version += 1;
@@ -204,20 +157,20 @@ impl<'a> CommandLife<'a> {
                 .arg(self.at("store"))
                 .arg(self.at("files")),
         )?;
-        if source.one_in(6) && self.copying != KilledCommand::Compact {
+        if source.one_in(6) && self.killed_command != KilledCommand::Compact {
             run_whole(self.loci("compact").arg("--db").arg(self.at("store")))?;
         }
         Ok(())
     }
 
-    /// Runs a command and kills it; whether it ended by itself before that.
+    /// Runs a command and kills it; returns whether it ended by itself before that.
     fn kill(&mut self, command: &mut Command, source: &mut Source<'_>) -> Result<bool> {
-        let moments = self.copying.moments();
+        let failpoints = self.killed_command.failpoints();
         let when = if source.one_in(2) {
             KillPoint::AfterFraction(source.below(1100))
         } else {
             KillPoint::At {
-                name: source.pick(&moments),
+                name: source.pick(&failpoints),
                 times: 1 + source.below(4) * source.below(2),
                 more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
             }
@@ -225,7 +178,7 @@ impl<'a> CommandLife<'a> {
         let when = when.within(self.typical.unwrap_or(TYPICAL));
         let started = Instant::now();
         let ended = ProcessOutcome::run_and_kill(command, &when)?;
-        ended.acknowledgement(self.copying.name())?;
+        ended.acknowledgement(self.killed_command.name())?;
         match (&when, ended.status) {
             (_, Some(_)) => {
                 self.typical = Some(started.elapsed());
@@ -251,7 +204,7 @@ impl<'a> CommandLife<'a> {
         };
         let (mut first, mut again) = (command(), command());
         let ended = self.kill(&mut first, source)?;
-        ensure!(exported(&store)? == now, "the store is another");
+        ensure!(exported(&store)? == now, "the store changed");
         let restored = self.at("restored");
         match (restore(&backup, &restored)?, &self.backed_up) {
             (Some(content), _) if content == now => {}
@@ -264,19 +217,19 @@ impl<'a> CommandLife<'a> {
                 content.map(|of| of.len())
             ),
         }
-        if self.args.double && source.one_in(3) {
+        if self.options.double && source.one_in(3) {
             self.kill(&mut again, source)?;
             self.count("killed_twice");
         }
         run_whole(&mut again)?;
-        ensure!(exported(&store)? == now, "the store is another in the end");
+        ensure!(exported(&store)? == now, "the store changed in the end");
         let content = restore(&backup, &restored)?.context("there is no backup")?;
-        ensure!(content == now, "the backup is another than the store");
+        ensure!(content == now, "the backup differs from the store");
         if keep > 0 {
             let earlier = generations(&backup)?;
             ensure!(
                 earlier.len() < keep as usize,
-                "{earlier:?} are kept beside the newest, of {keep}"
+                "{earlier:?} are retained beside the newest; --keep {keep}"
             );
         }
         for generation in generations(&backup)? {
@@ -292,14 +245,14 @@ impl<'a> CommandLife<'a> {
         Ok(())
     }
 
-    /// A command that fills the folder `filled` with what the store says.
+    /// A command that fills the folder `filled` with the content of the store.
     fn fill(&mut self, mut command: Command, source: &mut Source<'_>) -> Result<()> {
         let (store, filled) = (self.at("store"), self.at("filled"));
         let now = exported(&store)?;
         for n in 0..2 {
-            // Whoever opened a whole one made it a store like any other.
+            // Once a complete folder is opened, it is a store like any other.
             let is_whole = filled.join("loci.redb").exists() && !filled.join("UNFINISHED").exists();
-            if is_whole || n > 0 && !(self.args.double && source.one_in(3)) {
+            if is_whole || n > 0 && !(self.options.double && source.one_in(3)) {
                 break;
             }
             let ended = self.kill(&mut command, source)?;
@@ -320,16 +273,16 @@ impl<'a> CommandLife<'a> {
             State::Whole(content) if content == now => {}
             other => bail!("in the end there is {other}"),
         }
-        ensure!(exported(&store)? == now, "the store is another in the end");
+        ensure!(exported(&store)? == now, "the store changed in the end");
         verify_no_leftovers(&filled)?;
         Ok(std::fs::remove_dir_all(filled)?)
     }
 
-    /// A command that makes something of the store anew, in its place.
+    /// A command that rewrites parts of the store in place.
     fn kill_while_rewriting(&mut self, source: &mut Source<'_>) -> Result<()> {
         let (store, beside) = (self.at("store"), self.at("beside"));
         copy(&store, &beside)?;
-        let name = self.copying.name();
+        let name = self.killed_command.name();
         run_whole(self.loci(name).arg("--db").arg(&beside))?;
         let expected = without_times(exported(&beside)?)?;
         std::fs::remove_dir_all(beside)?;
@@ -339,7 +292,7 @@ impl<'a> CommandLife<'a> {
         self.kill(&mut command, source)?;
         database(&store, |database| {
             let view = database.snapshot();
-            ensure!(notes::found(&view)? == notes, "other notes are there");
+            ensure!(notes::found(&view)? == notes, "the notes changed");
             notes::check(database, &view, &notes, &[])?;
             verify_integrity(database)
         })?;
@@ -347,7 +300,7 @@ impl<'a> CommandLife<'a> {
         let content = without_times(exported(&store)?)?;
         ensure!(
             content == expected,
-            "the end is another than that of a copy"
+            "the result differs from that of a copy"
         );
         verify_no_leftovers(&store)
     }
@@ -355,7 +308,7 @@ impl<'a> CommandLife<'a> {
     fn upgrade(&mut self, source: &mut Source<'_>) -> Result<()> {
         let store = self.at("store");
         let now = exported(&store)?;
-        age(&store)?;
+        downgrade(&store)?;
         let mut command = self.loci("upgrade");
         command.arg("--db").arg(&store);
         let ended = self.kill(&mut command, source)?;
@@ -366,12 +319,50 @@ impl<'a> CommandLife<'a> {
             opened => opened.context("after the kill")?.close(),
         }
         run_whole(&mut command)?;
-        ensure!(exported(&store)? == now, "the upgraded store is another");
+        ensure!(exported(&store)? == now, "the upgraded store differs");
         verify_no_leftovers(&store)
     }
 }
 
-/// What a folder holds that was being filled.
+impl Life for CommandLife<'_> {
+    /// One change of the store, one command, one kill, the command again.
+    fn round(&mut self, source: &mut Source<'_>, _is_last: bool) -> Result<()> {
+        self.change(source)?;
+        match self.killed_command {
+            KilledCommand::Backup => self.backup(source),
+            KilledCommand::Restore => {
+                let backup = self.at("backup");
+                database(&self.at("store"), |store| {
+                    store.backup(&backup, &NoProgress)?;
+                    Ok(())
+                })?;
+                let mut command = self.loci("restore");
+                command.arg(&backup).arg("--db").arg(self.at("filled"));
+                self.fill(command, source)?;
+                verify_backup(&self.at("store"), &backup, &self.at("again"))
+            }
+            KilledCommand::Import => {
+                let export = self.at("export.jsonl");
+                std::fs::write(&export, exported(&self.at("store"))?)?;
+                let mut command = self.loci("import");
+                command.arg(&export).arg("--db").arg(self.at("filled"));
+                self.fill(command, source)
+            }
+            KilledCommand::Analyze | KilledCommand::Compact => self.kill_while_rewriting(source),
+            KilledCommand::Upgrade => self.upgrade(source),
+        }
+    }
+
+    fn take_counters(&mut self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.counters)
+    }
+
+    fn into_folder(self) -> TempDir {
+        self.folder
+    }
+}
+
+/// The state of a folder that was being filled.
 enum State {
     None,
     Unfinished,
@@ -397,7 +388,7 @@ fn state(folder: &Path) -> Result<State> {
     match Database::open_with(folder, &only_there) {
         Err(Error::Store(StoreError::Missing { .. })) => Ok(State::None),
         Err(Error::Store(StoreError::Unfinished { .. })) => {
-            // Nor is it taken for an empty folder by what makes stores.
+            // Opening for writing must not treat it as an empty folder.
             match Database::open(folder) {
                 Err(Error::Store(StoreError::Unfinished { .. })) => Ok(State::Unfinished),
                 _ => bail!("a half-filled folder was opened"),
@@ -407,7 +398,7 @@ fn state(folder: &Path) -> Result<State> {
     }
 }
 
-/// What a backup says, once it is restored; `None` where it is none yet.
+/// The export of a restored backup; `None` if the backup is missing or unfinished.
 fn restore(backup: &Path, to: &Path) -> Result<Option<Vec<u8>>> {
     let restored = match Database::restore(backup, to, &Options::default()) {
         Err(Error::Store(StoreError::Missing { .. } | StoreError::Unfinished { .. })) => {
@@ -421,9 +412,12 @@ fn restore(backup: &Path, to: &Path) -> Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-fn same_again(store: &Path, backup: &Path, to: &Path) -> Result<()> {
+fn verify_backup(store: &Path, backup: &Path, to: &Path) -> Result<()> {
     let content = restore(backup, to)?.context("there is no backup")?;
-    ensure!(content == exported(store)?, "the backup is another");
+    ensure!(
+        content == exported(store)?,
+        "the backup differs from the store"
+    );
     Ok(())
 }
 
@@ -444,7 +438,7 @@ fn exported(store: &Path) -> Result<Vec<u8>> {
     database(store, export)
 }
 
-/// An export without the times at which something was made, and without its hash.
+/// An export without creation times and without its hash.
 fn without_times(lines: Vec<u8>) -> Result<Vec<String>> {
     let text = String::from_utf8(lines)?;
     let mut lines = Vec::new();
@@ -471,10 +465,10 @@ fn verify_integrity(database: &Database) -> Result<()> {
     }
 }
 
-/// Runs a command that nobody kills.
+/// Runs a command to its end.
 fn run_whole(command: &mut Command) -> Result<()> {
     command.stdin(Stdio::null());
-    // It may have been killed before.
+    // It may have run with a failpoint before.
     command.env_remove("LOCI_FAILPOINT");
     // A child that was being started when its parent was killed holds the lock for a moment.
     let started = Instant::now();
@@ -492,7 +486,7 @@ fn run_whole(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Generations that a backup keeps beside the newest.
+/// Generations that a backup retains beside the newest.
 fn generations(backup: &Path) -> Result<Vec<u64>> {
     let folder = backup.join("generations");
     let mut all = Vec::new();
@@ -504,7 +498,7 @@ fn generations(backup: &Path) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// Nothing unfinished lies in a folder, and no file that its database does not list.
+/// Fails if a folder contains unfinished files, or files that its database does not list.
 fn verify_no_leftovers(folder: &Path) -> Result<()> {
     for within in [folder.to_path_buf(), folder.join("segments")] {
         for entry in std::fs::read_dir(within)? {
@@ -517,7 +511,7 @@ fn verify_no_leftovers(folder: &Path) -> Result<()> {
         }
     }
     database(folder, |database| {
-        super::kill::no_file_too_many(database, folder)
+        verify_no_unlisted_files(database, folder)
     })
 }
 
@@ -532,8 +526,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a store one of format 1, which had no table for pictures.
-fn age(store: &Path) -> Result<()> {
+/// Turns a store into one of format 1, which had no table for pictures.
+fn downgrade(store: &Path) -> Result<()> {
     const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
     let assets: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new(Table::Assets.name());
     let database = redb::Database::open(store.join("loci.redb"))?;

@@ -360,7 +360,7 @@ fn report_results(load: &Load<'_>, watched: &ResourceStats, running: &mut Report
     let growth = |from: u64, to: u64| (to * 1000 / from.max(1)).saturating_sub(1000);
     let stats = load.database.stats();
     let written = load.written.load(Ordering::Relaxed);
-    let figures = [
+    let counters = [
         ("anonymous_kib_warm", watched.warm.anonymous_kib),
         ("anonymous_kib_end", watched.end.anonymous_kib),
         ("resident_kib_warm", watched.warm.resident_kib),
@@ -391,8 +391,8 @@ fn report_results(load: &Load<'_>, watched: &ResourceStats, running: &mut Report
         ("generation", stats.generation),
         ("database_bytes", stats.database_bytes),
     ];
-    for (name, figure) in figures {
-        running.count(name, figure);
+    for (name, counter) in counters {
+        running.count(name, counter);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Long histories with restarts and faults: after each operation the store says what the model says.
+//! Long histories with restarts and faults: after each operation the store equals the model.
 //!
 //! A history that fails is shrunk: runs of operations are left out for as long as the rest fails too.
 //! What is left is printed as JSON, and `--replay` runs it again.
@@ -26,10 +26,10 @@ const SHRINK_MAX: usize = 600;
 /// How long that may take.
 const SHRINK_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// What the oracle suite is asked.
+/// The options of the suite.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OracleArgs {
-    /// Which rounds: 500 where not said, of 400 operations each.
+    /// Which rounds: 500 by default, of 400 operations each.
     #[command(flatten)]
     pub rounds: Rounds,
     /// Runs the list of operations in this file, and nothing else.
@@ -90,14 +90,14 @@ fn list_of(seed: u64) -> Vec<Op> {
     };
     let mut list = Op::draw_list(&mut source, &profile, OPERATIONS);
     list.push(Op::CheckAll);
-    // Nothing may be left of what nobody says any more.
+    // Nothing may be left of concepts without contributions.
     let deleted = (0..DOCUMENTS).map(|document| Change::Delete { document });
     list.push(Op::Write(deleted.collect()));
     list.extend([Op::Finish, Op::CheckAll]);
     list
 }
 
-/// Does all operations; how far it came, and what was wrong.
+/// Applies all operations; returns the number applied, and the error.
 pub fn history(list: &[Op], seed: u64) -> (Tally, Result<()>) {
     let mut world = match World::new(seed) {
         Ok(world) => world,

@@ -1,4 +1,4 @@
-//! What stands apart from the text: figures, tables, formulas and code, with their captions.
+//! What is apart from the text: figures, tables, formulas and code, with their captions.
 
 use roxmltree::Node;
 
@@ -9,7 +9,7 @@ use crate::tree::{Block, BlockKind};
 use crate::writing::running::RunningText;
 
 impl<'x> Walk<'_, 'x> {
-    /// A figure, table or file with its caption, which stands before a table and after a figure.
+    /// A figure, table or file with its caption, which is before a table and after a figure.
     pub(super) fn float(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
         self.flush()?;
         let outer = std::mem::replace(&mut self.kind, BlockKind::Caption);
@@ -64,7 +64,7 @@ impl<'x> Walk<'_, 'x> {
             images,
             ..Block::default()
         };
-        self.out.add_block(block, running)
+        self.out.write_block(block, running)
     }
 
     pub(super) fn caption(&mut self, node: Node<'x, 'x>) -> Result<(), ParseError> {
@@ -94,7 +94,7 @@ impl<'x> Walk<'_, 'x> {
         self.flush()?;
         table::write(self, node)?;
         for note in std::mem::take(&mut self.notes) {
-            self.out.add(BlockKind::Footnote, note)?;
+            self.out.write(BlockKind::Footnote, note)?;
         }
         Ok(())
     }
@@ -107,13 +107,13 @@ impl<'x> Walk<'_, 'x> {
                 return self.figure(&pictures, None);
             }
             let words = self.gather(node)?;
-            return self.out.add(BlockKind::Equation, words);
+            return self.out.write(BlockKind::Equation, words);
         };
         if let Some(label) = text_in(node, "label") {
             formula = format!("{formula} {label}");
         }
         self.out
-            .add(BlockKind::Equation, RunningText::verbatim(formula))
+            .write(BlockKind::Equation, RunningText::verbatim(formula))
     }
 
     pub(super) fn formula(&mut self, node: Node<'x, 'x>) {
@@ -133,7 +133,7 @@ impl<'x> Walk<'_, 'x> {
         let code: String = texts.filter_map(|node| node.text()).collect();
         let language = node.attribute("language").map(str::to_owned);
         self.out
-            .add(BlockKind::Code(language), RunningText::verbatim(code))
+            .write(BlockKind::Code(language), RunningText::verbatim(code))
     }
 }
 

@@ -23,27 +23,25 @@ impl Walk<'_, '_> {
         };
         let name = &self.reader.text[found.name.clone()];
         let inner = found.inner.clone();
-        if commands::is_in(commands::DRAWINGS, name) {
-            return Ok(found.end);
-        }
-        if matches!(name, "math") {
-            self.formula(inner);
-        } else if commands::is_in(commands::FORMULAS, name) {
-            let body = self.after_arguments(name, inner);
-            self.equation(body)?;
-        } else if commands::is_in(commands::TABLES, name) && self.closed_depth == 0 {
-            self.settle()?;
-            let body = self.after_arguments(name, inner);
-            tables::write(self, body)?;
-        } else if commands::is_in(commands::LISTS, name) {
-            self.list(name, inner)?;
-        } else if matches!(name, "algorithmic" | "algorithmicx" | "algpseudocode")
-            && self.closed_depth == 0
-        {
-            self.settle()?;
-            algorithm::write(self, inner)?;
-        } else {
-            self.prose(name, inner)?;
+        let is_open = self.closed_depth == 0;
+        match commands::environment(name) {
+            Some("drawing") => {}
+            _ if name == "math" => self.formula(inner),
+            Some("formula") => {
+                let body = self.after_arguments(name, inner);
+                self.equation(body)?;
+            }
+            Some("table") if is_open => {
+                self.settle()?;
+                let body = self.after_arguments(name, inner);
+                tables::write(self, body)?;
+            }
+            Some("list") => self.list(name, inner)?,
+            _ if matches!(name, "algorithmic" | "algorithmicx" | "algpseudocode") && is_open => {
+                self.settle()?;
+                algorithm::write(self, inner)?;
+            }
+            _ => self.prose(name, inner)?,
         }
         Ok(found.end)
     }
@@ -62,7 +60,7 @@ impl Walk<'_, '_> {
         }
         let body = self.after_arguments(name, inner);
         let outer = self.kind.clone();
-        if commands::is_in(commands::QUOTES, name) && self.closed_depth == 0 {
+        if commands::environment(name) == Some("quote") && self.closed_depth == 0 {
             self.kind = BlockKind::Quote;
         }
         match self.reader.group(body.start, body.end) {
@@ -81,7 +79,8 @@ impl Walk<'_, '_> {
     pub(super) fn after_arguments(&self, name: &str, inner: Range<usize>) -> Range<usize> {
         let mut at = inner.start;
         // A formula may well begin with a bracket.
-        if !commands::is_in(commands::FORMULAS, name) {
+        let is_formula = commands::environment(name) == Some("formula");
+        if !is_formula {
             at = self.skip_options(at, inner.end).1;
         }
         for _ in 0..commands::environment_arguments(name) {
@@ -89,7 +88,7 @@ impl Walk<'_, '_> {
                 .reader
                 .group(at, inner.end)
                 .map_or(at, |(_, next)| next);
-            if !commands::is_in(commands::FORMULAS, name) {
+            if !is_formula {
                 at = self.skip_options(at, inner.end).1;
             }
         }

@@ -11,7 +11,12 @@ fn push(builder: &mut TextBuilder, local: usize, texts: &[(usize, String)]) {
     let texts = texts.iter();
     let texts = texts.map(|(field, text)| (Field::ALL[*field], text.as_str()));
     builder
-        .push_texts(Local(local as u32), &mut Analyzer::new(), texts, |_, _| {})
+        .push_texts(
+            LocalOrdinal(local as u32),
+            &mut Analyzer::new(),
+            texts,
+            |_, _| {},
+        )
         .unwrap();
 }
 

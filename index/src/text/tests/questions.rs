@@ -184,7 +184,7 @@ fn phrases_match_within_one_field() {
     ];
     for (local, texts) in (0..).zip(chunks) {
         builder
-            .push_texts(Local(local), &mut analyzer, texts, |_, _| {})
+            .push_texts(LocalOrdinal(local), &mut analyzer, texts, |_, _| {})
             .unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
@@ -255,7 +255,7 @@ fn query_finds_chunks_in_every_language() {
             analyzer.set_languages(Language::from_declared(Some(language)).into());
             let body = [(Field::Body, *text)];
             builder
-                .push_texts(Local(0), &mut analyzer, body, |_, _| {})
+                .push_texts(LocalOrdinal(0), &mut analyzer, body, |_, _| {})
                 .unwrap();
             TextReader::new(builder.finish()).unwrap()
         })
@@ -311,7 +311,7 @@ fn required_word_is_found_with_and_without_accents() {
     for (local, body) in (0..).zip(bodies) {
         builder
             .push_texts(
-                Local(local),
+                LocalOrdinal(local),
                 &mut analyzer,
                 [(Field::Body, body)],
                 |_, _| {},
@@ -345,7 +345,7 @@ fn wildcard_fuzzy_and_range_match_unstemmed_words() {
     for (local, body) in (0..).zip(bodies) {
         builder
             .push_texts(
-                Local(local),
+                LocalOrdinal(local),
                 &mut analyzer,
                 [(Field::Body, body)],
                 |_, _| {},
@@ -357,7 +357,7 @@ fn wildcard_fuzzy_and_range_match_unstemmed_words() {
         (Field::Headings, "recovery"),
     ];
     builder
-        .push_texts(Local(4), &mut analyzer, texts, |_, _| {})
+        .push_texts(LocalOrdinal(4), &mut analyzer, texts, |_, _| {})
         .unwrap();
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
@@ -418,7 +418,7 @@ fn word_weight_is_that_of_its_most_frequent_language() {
         analyzer.set_languages(Language::from_declared(Some(language)).into());
         builder
             .push_texts(
-                Local(local),
+                LocalOrdinal(local),
                 &mut analyzer,
                 [(Field::Body, body)],
                 |_, _| {},
@@ -466,7 +466,7 @@ fn idf_is_computed_per_language() {
         };
         builder
             .push_texts(
-                Local(local),
+                LocalOrdinal(local),
                 &mut analyzer,
                 [(Field::Body, body)],
                 |_, _| {},

@@ -3,25 +3,25 @@
 //! adaptive beam search; Al-Jazzazi et al., NeurIPS 2025).
 //!
 //! Walks of construction and of searches, on every level, with or without a filter, are this one
-//! loop over a [`Field`].
+//! loop over a [`SearchSpace`].
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use crate::kernels::Simd;
 
-/// What is walked: nodes from 0, what each is linked to, and how far each is from what is sought.
+/// What is walked: nodes from 0, the links of each, and its distance from the query.
 pub(super) trait SearchSpace {
     /// The distance of a node; smaller is nearer. Nodes that do not exist are infinitely far.
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32;
 
-    /// How much farther than what is sought a distance is: 0 or more, and in proportion to squared lengths.
+    /// How much farther than the query a distance is: 0 or more, and in proportion to squared lengths.
     fn excess(&self, distance: f32) -> f32;
 
     /// By how much distances of near nodes may be wrong.
     fn distance_error(&self) -> f32;
 
-    /// Whether every node may be found. Else [`Field::may_be_found`] tells.
+    /// Whether every node may be found. Else [`SearchSpace::is_eligible`] decides.
     const ALL_ELIGIBLE: bool = true;
 
     /// Whether a node may be found; others are walked through.
@@ -32,13 +32,13 @@ pub(super) trait SearchSpace {
     /// Appends what a walk sees from `node` and has not seen before.
     fn push_unvisited(&self, node: u32, seen: &mut VisitedSet, found: &mut Vec<u32>);
 
-    /// Asks for what [`Field::distance`] will read.
+    /// Asks for what [`SearchSpace::distance`] will read.
     fn prefetch<S: Simd>(&self, simd: S, node: u32);
 
-    /// Bytes that [`Field::prefetch`] asks for.
+    /// Bytes that [`SearchSpace::prefetch`] asks for.
     fn code_len(&self) -> usize;
 
-    /// Asks for what [`Field::gather`] will read.
+    /// Asks for what [`SearchSpace::push_unvisited`] will read.
     fn prefetch_links<S: Simd>(&self, simd: S, node: u32);
 }
 
@@ -95,7 +95,7 @@ impl VisitedSet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) struct Candidate(u64);
 
-/// Nodes that fit into [`Near`].
+/// Nodes that fit into [`Candidate`].
 pub(super) const NODES_MAX: u32 = 1 << 31;
 
 impl Candidate {
@@ -145,7 +145,7 @@ pub(in super::super) struct WalkLimits {
 pub(in super::super) struct EarlyStop {
     /// How many hits.
     pub(in super::super) hits: NonZeroUsize,
-    /// How many times as far as the last of them a candidate may be, in [`Field::excess`]: 1 or more.
+    /// How many times as far as the last of them a candidate may be, in [`SearchSpace::excess`]: 1 or more.
     pub(in super::super) slack: f32,
 }
 
@@ -169,7 +169,7 @@ pub(in super::super) struct WalkState {
     pub(super) visited: VisitedSet,
     /// Nearest first; with a filter those too that may not be found.
     pub(in super::super) candidates: Vec<Candidate>,
-    /// The nearest that may be found, as many as [`Stop::hits`]; not kept where all may be.
+    /// The nearest that may be found, as many as [`EarlyStop::hits`]; not kept where all may be.
     hits: Vec<Candidate>,
     found: Vec<u32>,
     /// Distances that were measured.
@@ -179,8 +179,8 @@ pub(in super::super) struct WalkState {
 }
 
 impl WalkState {
-    /// Walks from `starts`; [`Walk::pool`] has the nearest `reach.ef` that were met, those left out that
-    /// were too far to be worth expanding. The nodes that were seen before, as [`Walk::seen`] says, are
+    /// Walks from `starts`; [`WalkState::candidates`] has the nearest `reach.ef` that were met, those left out that
+    /// were too far to be worth expanding. The nodes that were seen before, as [`WalkState::visited`] says, are
     /// not met.
     #[inline(always)]
     pub(super) fn run<S: Simd, F: SearchSpace>(

@@ -31,7 +31,7 @@ const BATCH_DIVISOR: usize = 128;
 const BATCH_MAX: usize = 1024;
 
 /// How many times as far (in squared distance) as the first `2m` candidates further ones may be: the
-/// rest of efConstruction is for nodes whose neighbours are hard to tell apart.
+/// rest of efConstruction is for nodes whose neighbours are hard to distinguish.
 const SLACK: f32 = 1.1;
 
 /// One layer of the graph while it is built, and as it is written. Layer 0 has all nodes, by their
@@ -171,7 +171,7 @@ struct Scratch {
 }
 
 /// The graph of `vectors` `[any number, dim]`, which the metric prepared.
-/// - `donor`: a graph to begin with, and where its nodes are now; see [`Donor::new`].
+/// - `donor`: a graph to begin with, and where its nodes are now; see [`ReusedGraph::new`].
 pub(in super::super) fn build<B: AsRef<[u8]>>(
     vectors: &[f32],
     dim: usize,

@@ -69,7 +69,7 @@ const EXPANSION_TOLERANCE: f32 = 1.25;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EffortRow {
     ef: u32,
-    /// That of [`Stop`], with which walks follow the links of `ef` nodes on average; infinite where the
+    /// That of [`EarlyStop`], with which walks follow the links of `ef` nodes on average; infinite where the
     /// least is too much, and a list of `ef` ends the walk.
     slack: f32,
     /// recall@10.
@@ -167,7 +167,7 @@ impl EffortTable {
 /// `section` with its table of efforts and the error of its codes, measured over `vectors` `[count, dim]`.
 ///
 /// # Errors
-/// [`VectorError::Stopped`] when `go_on` says so.
+/// [`VectorError::Stopped`] when `go_on` stops it.
 pub(in super::super) fn with_measured_efforts(
     mut section: Vec<u8>,
     vectors: &[f32],
@@ -192,7 +192,7 @@ pub(in super::super) fn with_measured_efforts(
     Ok(section)
 }
 
-/// A walk for `hits` hits that follows the links of `ef` candidates, of [`HARDEST`] times as many at most.
+/// A walk for `hits` hits that follows the links of `ef` candidates, of [`EF_FACTOR_MAX`] times as many at most.
 fn walk_limits_for(ef: usize, hits: usize, slack: f32) -> WalkLimits {
     let stop = NonZeroUsize::new(hits).filter(|_| slack < f32::INFINITY);
     let factor = if stop.is_some() { EF_FACTOR_MAX } else { 1 };

@@ -42,7 +42,7 @@
 //! another processor);
 //! a reader believes no number of them before it is compared with the end of what it counts.
 //!
-//! Start reading at [`build`] and [`GraphReader::walk`].
+//! Start reading at [`build()`] and [`GraphReader::walk`].
 
 mod beam;
 mod build;

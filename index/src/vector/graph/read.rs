@@ -42,7 +42,7 @@ struct UpperLayer {
     len: u32,
 }
 
-/// Share of [`GraphReader::error`] that is the [`Field::blur`] of a walk.
+/// Share of [`GraphReader::error`] that is the [`SearchSpace::distance_error`] of a walk.
 const DISTANCE_ERROR_RATIO: f32 = 0.5;
 
 /// What may be found, as a walk asks for each node.

@@ -2,7 +2,7 @@
 //!
 //! What was linked to a node that is gone is linked to the neighbours of that node instead, as far as
 //! they are near and in different directions. Copying costs a fraction of inserting; but each copy
-//! leaves out what was gone, so where more than [`GONE_SHARE_MAX`] is, the graph is built anew.
+//! leaves out what was gone, so where more than [`REMOVED_RATIO_MAX`] is, the graph is built anew.
 
 use std::collections::BTreeSet;
 
@@ -26,14 +26,14 @@ const REUSED_RATIO_MIN: f64 = 0.1;
 pub(super) struct ReusedGraph<'a> {
     layers: Vec<LayerLinks>,
     entry: u32,
-    /// Old node → new node or [`NOT_KEPT`].
+    /// Old node → new node or [`REMOVED_NODE`].
     node_map: &'a [u32],
     reused_count: usize,
 }
 
 impl<'a> ReusedGraph<'a> {
     /// What `reader` can give to a graph of `count` nodes; `None` where building anew is better.
-    /// - `kept`: `[count of the reader]`, new nodes below `count`, each once, or [`NOT_KEPT`].
+    /// - `kept`: `[count of the reader]`, new nodes below `count`, each once, or [`REMOVED_NODE`].
     pub(super) fn new<B: AsRef<[u8]>>(
         reader: &GraphReader<B>,
         node_map: &'a [u32],

@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
+use loci_storage::{LocalOrdinal, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::super::codes::Query;
@@ -27,7 +27,7 @@ fn build_sections(
 ) -> (Vec<u8>, Vec<u8>) {
     let mut flat = FlatBuilder::new(vectors[0].len(), metric).unwrap();
     for (local, vector) in (0..).zip(vectors) {
-        flat.push(Local(local), vector).unwrap();
+        flat.push(LocalOrdinal(local), vector).unwrap();
     }
     let graph = flat.build_graph(options, 1).unwrap().unwrap();
     (flat.finish(), graph)
@@ -517,7 +517,7 @@ fn searches_do_not_leak_scratch_state() {
 #[test]
 fn invalid_graph_options_are_refused() {
     let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
-    flat.push(Local(0), &[1.0, 0.0]).unwrap();
+    flat.push(LocalOrdinal(0), &[1.0, 0.0]).unwrap();
     for (m, ef_construction) in [(0, 100), (1, 100), (65, 100), (16, 15), (16, 10_001)] {
         let options = GraphOptions {
             m,
@@ -561,7 +561,7 @@ fn reused_graph_drops_removed_and_adds_new_nodes() {
         let now: Vec<Vec<f32>> = order.iter().map(|&n| vectors[n].clone()).collect();
         let mut flat = FlatBuilder::new(DIM, Metric::Cosine).unwrap();
         for (local, vector) in (0..).zip(&now) {
-            flat.push(Local(local), vector).unwrap();
+            flat.push(LocalOrdinal(local), vector).unwrap();
         }
         let after = flat.build_graph_from(&options, 1, Some((&before, &node_map)), &|| true);
         let after = after.unwrap().unwrap();

@@ -10,10 +10,10 @@ use std::path::Path;
 use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
-use locidb::storage::permissions::UMASK_ENV;
 
 use super::settings::{Kind, LIMITS, PREFIX, SETTINGS, Setting, env_name, known};
-use super::{CONFIG_ENV, ConfigError, Options};
+use super::variables::is_known;
+use super::{ConfigError, Options};
 
 /// Says in the environment that no keys are asked for, which it may not.
 const INSECURE_ENV: &str = "LOCI_INSECURE_LOCAL";
@@ -90,7 +90,7 @@ impl Layer {
                     let called = |of: &str| of.starts_with(LIMITS).then(|| env_name(of));
                     return Err(unknown_setting("the environment", name, called));
                 }
-                if name != CONFIG_ENV && name != UMASK_ENV {
+                if !is_known(name) {
                     ignored.push(name.to_owned());
                 }
                 continue;

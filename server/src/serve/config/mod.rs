@@ -11,6 +11,7 @@ mod layers;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,6 +31,7 @@ use checks::within_bounds;
 use layers::{Layer, origins, wrong};
 pub(crate) use settings::Secret;
 use settings::Settings;
+pub use variables::{UnknownVariable, unknown_variables};
 
 /// Names the file in the environment.
 const CONFIG_ENV: &str = "LOCI_CONFIG";

@@ -8,11 +8,13 @@ use axum::http::header::{self, AUTHORIZATION, CONTENT_LENGTH};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Uri};
+use loci_mcp::{Reading, StoreReader};
 use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
+use loci_views::{ReadCall, View};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Connection, HttpState, PendingCall, Problem};
+use super::{Connection, HttpState, OutputForm, PendingCall, Problem};
 use crate::service::traces::ParentSpan;
 use crate::service::{self, CallOutput, Caller, audit};
 
@@ -73,36 +75,65 @@ impl AuthenticatedRequest {
         }
     }
 
-    /// Has a call carried out.
+    /// Starts a call, whose output becomes JSON.
     ///
     /// # Errors
-    /// Those of [`Http::begin`].
+    /// Those of [`HttpState::begin`].
     pub(crate) fn begin(&self, call: impl Into<Call>) -> Result<PendingCall, Fault> {
         self.begin_with_permit(call, None)
     }
 
-    /// Has a call carried out that carries what takes this room.
+    /// Starts a call whose body holds this permit for memory.
     ///
     /// # Errors
-    /// Those of [`Http::begin`].
+    /// Those of [`HttpState::begin`].
     pub(crate) fn begin_with_permit(
         &self,
         call: impl Into<Call>,
         body_permit: Option<OwnedSemaphorePermit>,
     ) -> Result<PendingCall, Fault> {
+        self.begin_as(call.into(), body_permit, OutputForm::Json)
+    }
+
+    fn begin_as(
+        &self,
+        call: Call,
+        body_permit: Option<OwnedSemaphorePermit>,
+        form: OutputForm,
+    ) -> Result<PendingCall, Fault> {
         let wait = self
             .deadline
             .map(|at| at.saturating_duration_since(Instant::now()));
-        self.http
-            .begin(&self.caller, call.into(), wait, body_permit)
+        self.http.begin(&self.caller, call, wait, body_permit, form)
     }
 
-    /// What a call gives in the end.
+    /// The output of a call.
     ///
     /// # Errors
-    /// Those of [`Http::begin`] and [`service::perform`].
+    /// Those of [`HttpState::begin`] and [`service::perform`].
     pub(crate) async fn call(&self, call: impl Into<Call>) -> Result<CallOutput, Fault> {
         self.begin(call)?.output().await
+    }
+
+    /// The view that a call gives.
+    ///
+    /// # Errors
+    /// Those of [`HttpState::begin`] and [`service::perform`].
+    pub(crate) async fn view<C: ReadCall>(&self, call: C) -> Result<C::View, Fault> {
+        let pending = self.begin_as(call.into(), None, OutputForm::View)?;
+        C::downcast(pending.view().await?)
+    }
+}
+
+impl StoreReader for AuthenticatedRequest {
+    fn read(&self, call: Call) -> Reading<Box<dyn View>> {
+        let pending = self.begin_as(call, None, OutputForm::View);
+        Box::pin(async { pending?.view().await })
+    }
+
+    fn read_file(&self, call: Call, len_max: usize) -> Reading<(Vec<u8>, bool)> {
+        let pending = self.begin(call);
+        Box::pin(async move { pending?.bytes(len_max).await })
     }
 }
 

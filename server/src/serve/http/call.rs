@@ -1,4 +1,4 @@
-//! A call that a request makes: carried out by the workers, waited for here, and cancelled when nobody waits any more.
+//! A call that a request makes: performed by the workers, awaited here, and cancelled when the request is dropped.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use loci_protocol::call::{Call, Outcome};
 use loci_protocol::fault::{Code, Fault};
+use loci_views::View;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -17,13 +18,22 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::{HttpState, Problem};
-use crate::serve::workers::{CallClass, Workers};
-use crate::service::{self, CallOutput, Caller, StreamItem, Task};
+use crate::serve::workers::Workers;
+use crate::service::{self, CallOutput, Caller, StreamItem, Task, internal};
 
 /// Items that wait for whoever reads them, at most.
 const ITEMS_MAX: usize = 16;
 
-/// A call that is being carried out. Dropped, it is cancelled.
+/// How the output of a call reaches whoever waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputForm {
+    /// As JSON, which the worker writes.
+    Json,
+    /// As the view itself, for code of this process.
+    View,
+}
+
+/// A call that is being performed. Dropping it cancels the call.
 #[derive(Debug)]
 pub(crate) struct PendingCall {
     items: mpsc::Receiver<StreamItem>,
@@ -58,11 +68,38 @@ impl PendingCall {
         drop(self.cancel);
         output.unwrap_or_else(|_| Err(failed()))
     }
+
+    /// The view that the call gives.
+    ///
+    /// # Errors
+    /// Those of [`service::perform`].
+    pub(crate) async fn view(self) -> Result<Box<dyn View>, Fault> {
+        self.output().await?.into_view()
+    }
+
+    /// The first `len_max` bytes of the file that the call gives, and whether there are more.
+    ///
+    /// # Errors
+    /// Those of [`service::perform`].
+    pub(crate) async fn bytes(mut self, len_max: usize) -> Result<(Vec<u8>, bool), Fault> {
+        let mut bytes = Vec::new();
+        while let Some(item) = self.next_item().await {
+            if let StreamItem::Bytes(part) = item {
+                bytes.extend_from_slice(&part);
+            }
+            if bytes.len() > len_max {
+                bytes.truncate(len_max);
+                return Ok((bytes, true));
+            }
+        }
+        self.output().await?;
+        Ok((bytes, false))
+    }
 }
 
 impl HttpState {
-    /// Has a call carried out. `wait`: how long it may take, where that is less than what the server allows; `held`: the
-    /// room of what it carries, until it is carried out.
+    /// Starts a call. `wait`: how long it may take, if less than what the server allows; `body_permit`: the memory of its
+    /// body, held until the call is performed.
     ///
     /// # Errors
     /// [`Code::Overloaded`] where the server has too much to do.
@@ -72,14 +109,15 @@ impl HttpState {
         call: Call,
         wait: Option<Duration>,
         body_permit: Option<OwnedSemaphorePermit>,
+        form: OutputForm,
     ) -> Result<PendingCall, Fault> {
         let most = self.shared.limits.call_wait;
         let wait = wait.unwrap_or(most).min(most);
-        begin(&self.shared.workers, caller, call, wait, body_permit)
+        begin(&self.shared.workers, caller, call, wait, body_permit, form)
     }
 }
 
-/// Has a call carried out by these workers. `wait`: how long it may take; `held`: the room of what it carries.
+/// Starts a call on these workers. `wait`: how long it may take; `body_permit`: the memory of its body.
 ///
 /// # Errors
 /// [`Code::Overloaded`] where they have too much to do.
@@ -89,8 +127,9 @@ pub(crate) fn begin(
     call: Call,
     wait: Duration,
     body_permit: Option<OwnedSemaphorePermit>,
+    form: OutputForm,
 ) -> Result<PendingCall, Fault> {
-    let permit = workers.acquire(CallClass::from_call(&call), caller.store.semaphores())?;
+    let permit = workers.acquire(call.class(), caller.store.semaphores())?;
     let (send_item, items) = mpsc::channel(ITEMS_MAX);
     let (send_last, last) = oneshot::channel();
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -105,8 +144,12 @@ pub(crate) fn begin(
             emit: &emit,
             files: &files,
         };
+        let mut output = service::perform(&caller, call, task);
+        if form == OutputForm::Json {
+            output = output.and_then(CallOutput::serialized);
+        }
         // Nobody may wait for it any more.
-        let _ = send_last.send(service::perform(&caller, call, task));
+        let _ = send_last.send(output);
         drop(body_permit);
     });
     Ok(PendingCall {
@@ -168,10 +211,22 @@ impl IntoResponse for CallOutput {
 }
 
 impl CallOutput {
+    /// The output with a view written as JSON.
+    fn serialized(self) -> Result<CallOutput, Fault> {
+        match self {
+            CallOutput::View(view) | CallOutput::UnreadableFile(view) => {
+                let json = view.to_json();
+                json.map(CallOutput::Json).map_err(|error| internal(&error))
+            }
+            output => Ok(output),
+        }
+    }
+
     /// The JSON of it.
     pub(crate) fn into_json(self) -> String {
         let json = match self {
-            CallOutput::Json(json) | CallOutput::UnreadableFile(json) => return json,
+            CallOutput::Json(json) => return json,
+            CallOutput::View(view) | CallOutput::UnreadableFile(view) => view.to_json(),
             CallOutput::Answer(answer) => serde_json::to_string(&answer),
             CallOutput::Prompt(prompt) => serde_json::to_string(&prompt),
             CallOutput::Number(number) => serde_json::to_string(&json!({ "count": number })),

@@ -1,6 +1,6 @@
-//! `/mcp`: MCP over HTTP, a message a request. `serve/mcp` has the tools.
+//! `/mcp`: MCP over HTTP, a message a request. The crate `loci-mcp` has the tools.
 //!
-//! Always true: a key is looked at before a message is read; nothing is kept between requests.
+//! Always true: a key is checked before a message is read; nothing is retained between requests.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http_body_util::Full;
+use loci_mcp::{Dispatcher, MESSAGE_LEN_MAX, McpServer};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -19,21 +20,20 @@ use serde_json::json;
 
 use super::access::AuthenticatedRequest;
 use super::{HttpState, Problem};
-use crate::serve::mcp::{CallDispatcher, MESSAGE_LEN_MAX, McpServer};
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
 /// Its routes.
 pub(super) fn router() -> Router<HttpState> {
-    let assistant = McpServer::per_request();
-    // Names of hosts are looked at here, by whether a key was shown.
+    let tools = McpServer::per_request();
+    // Names of hosts are checked by the server itself, unless the request shows a key.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(MESSAGE_LEN_MAX)
         .disable_allowed_hosts();
     let sessions = Arc::new(NeverSessionManager::default());
-    let service = Service::new(move || Ok(assistant.clone()), sessions, config);
+    let service = Service::new(move || Ok(tools.clone()), sessions, config);
     let answer =
         move |auth: AuthenticatedRequest, request: Request| message(service.clone(), auth, request);
     Router::new().route("/mcp", post(answer))
@@ -46,13 +46,12 @@ async fn message(
     request: Request,
 ) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
-    // Its room is taken until the message is answered.
+    // Its memory is held until the message is answered.
     let mut read = auth
         .http
         .read(body, auth.body_len_max(MESSAGE_LEN_MAX))
         .await?;
-    let dispatcher = CallDispatcher::new(move |call| auth.begin(call));
-    parts.extensions.insert(dispatcher);
+    parts.extensions.insert(Dispatcher::new(auth));
     let bytes = Bytes::from(std::mem::take(&mut read.bytes));
     let body = Full::new(bytes.clone());
     let response = service.handle(Request::from_parts(parts, body)).await;
@@ -64,7 +63,7 @@ async fn message(
     Ok(response.map(Body::new))
 }
 
-/// What JSON-RPC says of a body that is no message.
+/// The answer of JSON-RPC to a body that is no message.
 fn invalid_message(error: &serde_json::Error) -> Response {
     let code = match error.classify() {
         Category::Data => -32_600,

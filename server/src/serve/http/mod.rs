@@ -45,7 +45,7 @@ use super::ServerState;
 use super::config::Secret;
 use super::pending::PendingSlot;
 use super::prometheus::MetricsExporter;
-pub(crate) use call::{PendingCall, begin};
+pub(crate) use call::{OutputForm, PendingCall, begin};
 pub(crate) use problem::Problem;
 use stall_timeout::StallTimeout;
 

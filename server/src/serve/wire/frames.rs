@@ -1,6 +1,7 @@
-//! Frames of a connection, as they come: what is large finds room first, and what is refused is read and not kept.
+//! Reads the frames of a connection: a large frame needs memory of all connections first, and a refused call is read and
+//! dropped.
 //!
-//! Start reading at [`Frames::next`].
+//! Start reading at [`FrameReader::next`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,134 +14,138 @@ use tokio::time::timeout;
 
 use super::{FRAME_WAIT, FREE_LEN};
 
-/// Bytes of a call that tell what is asked: milliseconds that it may take, and its number.
+/// Bytes at the start of a call's payload: its deadline in milliseconds, and its number.
 const CALL_START_LEN: usize = 6;
 /// Bytes that are read at a time.
 const READ_LEN: usize = 16 << 10;
-/// Bytes that a buffer keeps between frames.
+/// Capacity in bytes that a buffer retains between frames.
 const BUFFER_RETAIN_LEN: usize = 64 << 10;
-/// Bytes a second that a large payload comes with at least.
+/// Lowest rate of a large payload, in bytes a second.
 const BYTES_PER_SECOND_MIN: usize = 256 << 10;
-/// How long, and how much, is read of a connection that is being closed.
+/// How long, and how much, is read from a connection that is being closed.
 const LINGER_WAIT: Duration = Duration::from_secs(1);
 const LINGER_LEN: usize = 64 << 10;
 
-/// Why no frame comes any more.
-pub(super) enum End {
+/// Why no frame follows.
+pub(super) enum FrameError {
     /// The connection broke.
     Gone,
-    /// What came is no frame.
+    /// The bytes are no frame.
     Malformed(String),
 }
 
-/// What came next.
-pub(super) enum Came {
-    /// A frame and, for a large one, its room.
+/// What was received next.
+pub(super) enum Received {
+    /// A frame and, for a large one, the permit of its memory.
     Frame(Header, Vec<u8>, Option<OwnedSemaphorePermit>),
-    /// The start of a large call that is refused.
-    Refused(u64, Fault),
+    /// A large call that is refused; its payload is skipped.
+    SkippedCall(u64, Fault),
 }
 
-/// Says why a large call is refused, by the start of its payload and by its length.
+/// Refuses a large call, by the start of its payload and by its length.
 pub(super) type AdmissionCheck<'l> = &'l (dyn Fn(&[u8], usize) -> Result<(), Fault> + Sync);
 
-/// What is known of a frame that has come in part.
+/// A frame that was received in part.
 #[derive(Default)]
 struct PartialFrame {
     started_at: Option<Instant>,
-    /// Whether it is a large call that was looked at.
+    /// Whether it is a large call that was admitted.
     is_admitted: bool,
-    /// Kilobytes of the room that it takes.
-    room: Option<OwnedSemaphorePermit>,
+    /// Kilobytes of memory that it holds.
+    memory: Option<OwnedSemaphorePermit>,
 }
 
 /// Bytes of a call that was refused.
 #[derive(Default)]
-struct Refused {
-    /// Still to come.
+struct SkippedCall {
+    /// Still to be received.
     remaining: usize,
-    /// Not kept.
+    /// Received and dropped.
     skipped: usize,
 }
 
-/// Frames of a connection, read one after the other.
-pub(super) struct Frames<R> {
+/// Reads the frames of a connection one after the other.
+pub(super) struct FrameReader<R> {
     read: R,
     bytes: Vec<u8>,
-    /// Bytes at the start of `bytes` that were given out.
-    taken: usize,
+    /// Bytes at the start of `bytes` that were returned already.
+    consumed: usize,
     partial: PartialFrame,
-    refused: Refused,
-    /// Kilobytes that large payloads of all connections may take.
-    room: Arc<Semaphore>,
+    skipped_call: SkippedCall,
+    /// Kilobytes that large payloads of all connections may hold.
+    memory: Arc<Semaphore>,
 }
 
-impl<R: AsyncRead + Unpin> Frames<R> {
-    pub(super) fn new(read: R, room: Arc<Semaphore>) -> Frames<R> {
-        Frames {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(super) fn new(read: R, memory: Arc<Semaphore>) -> FrameReader<R> {
+        FrameReader {
             read,
             bytes: Vec::new(),
-            taken: 0,
+            consumed: 0,
             partial: PartialFrame::default(),
-            refused: Refused::default(),
-            room,
+            skipped_call: SkippedCall::default(),
+            memory,
         }
     }
 
-    /// The next frame; `None` where the other side ended between two. What came in part is kept when nobody waits any more.
+    /// The next frame; `None` where the other side closed between two. Cancel-safe: a frame received in part is retained.
     pub(super) async fn next(
         &mut self,
         payload_len_max: u32,
-        look: AdmissionCheck<'_>,
-    ) -> Result<Option<Came>, End> {
+        check: AdmissionCheck<'_>,
+    ) -> Result<Option<Received>, FrameError> {
         self.skip_refused().await?;
         loop {
-            let unread = self.bytes.get(self.taken..).unwrap_or_default();
+            let unread = self.bytes.get(self.consumed..).unwrap_or_default();
             let whole = match frame::decode(unread, payload_len_max) {
                 Decoded::Frame { header, payload } => {
                     let len = payload.len();
-                    let payload = self.take(len);
-                    let room = std::mem::take(&mut self.partial).room;
-                    return Ok(Some(Came::Frame(header, payload, room)));
+                    let payload = self.consume(len);
+                    let memory = std::mem::take(&mut self.partial).memory;
+                    return Ok(Some(Received::Frame(header, payload, memory)));
                 }
-                Decoded::Malformed(why) => return Err(End::Malformed(why.to_string())),
+                Decoded::Malformed(why) => return Err(FrameError::Malformed(why.to_string())),
                 Decoded::Incomplete { len } => len,
             };
             let received = unread.len();
             let mut most = READ_LEN;
             if whole > HEADER_LEN + FREE_LEN {
-                if let Err(fault) = self.admit(whole, look)? {
+                if let Err(fault) = self.admit(whole, check)? {
                     return Ok(Some(self.refuse(whole, fault)));
                 }
                 if self.partial.is_admitted {
                     most = (whole - received).min(FREE_LEN);
                 }
             }
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
-            // Grown as bytes come, whatever was announced.
+            self.bytes.drain(..self.consumed);
+            self.consumed = 0;
+            // Grows with the bytes received, whatever length was announced.
             self.bytes.reserve(READ_LEN.min(whole));
             let more = self.receive(most, received, received > 0).await?;
             if more == 0 {
                 return match received {
                     0 => Ok(None),
-                    _ => Err(End::Gone),
+                    _ => Err(FrameError::Gone),
                 };
             }
         }
     }
 
-    /// Looks at a frame of so many bytes, which are more than come without room: a call alone may be so long, and has to be
-    /// allowed and to find room for what has come and comes next.
-    fn admit(&mut self, whole: usize, look: AdmissionCheck<'_>) -> Result<Result<(), Fault>, End> {
-        let unread = self.bytes.get(self.taken..).unwrap_or_default();
+    /// Checks a frame of so many bytes, which are more than need no permit: only a call may be so long, and it must be allowed
+    /// and get a permit for the bytes received and the next ones.
+    fn admit(
+        &mut self,
+        whole: usize,
+        check: AdmissionCheck<'_>,
+    ) -> Result<Result<(), Fault>, FrameError> {
+        let unread = self.bytes.get(self.consumed..).unwrap_or_default();
         if unread.get(4) != Some(&(FrameKind::Call as u8)) {
-            return Err(End::Malformed("a call alone may be so long".into()));
+            return Err(FrameError::Malformed("only a call may be so long".into()));
         }
         if !self.partial.is_admitted
             && let Some(start) = unread.get(HEADER_LEN..HEADER_LEN + CALL_START_LEN)
         {
-            if let Err(fault) = look(start, whole - HEADER_LEN) {
+            if let Err(fault) = check(start, whole - HEADER_LEN) {
                 return Ok(Err(fault));
             }
             self.partial.is_admitted = true;
@@ -148,48 +153,51 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         if unread.len() <= FREE_LEN {
             return Ok(Ok(()));
         }
-        let has = self.partial.room.as_ref();
+        let has = self.partial.memory.as_ref();
         let has = has.map_or(0, OwnedSemaphorePermit::num_permits);
         let units = (unread.len() + FREE_LEN).min(whole).div_ceil(1 << 10);
         let units = u32::try_from(units.saturating_sub(has)).unwrap_or(u32::MAX);
-        let Ok(more) = Arc::clone(&self.room).try_acquire_many_owned(units) else {
-            let why = "the server is reading too many large calls: come again";
+        let Ok(more) = Arc::clone(&self.memory).try_acquire_many_owned(units) else {
+            let why = "the server is reading too many large calls: try again later";
             return Ok(Err(
                 Fault::new(Code::Overloaded, why).with_retry_after(1_000)
             ));
         };
-        match &mut self.partial.room {
-            Some(room) => room.merge(more),
+        match &mut self.partial.memory {
+            Some(memory) => memory.merge(more),
             none => *none = Some(more),
         }
         Ok(Ok(()))
     }
 
-    /// Keeps nothing of the call of so many bytes that begins the unread bytes.
-    fn refuse(&mut self, whole: usize, fault: Fault) -> Came {
-        let unread = self.bytes.get(self.taken..).unwrap_or_default();
+    /// Skips the call of so many bytes at the start of the unread bytes.
+    fn refuse(&mut self, whole: usize, fault: Fault) -> Received {
+        let unread = self.bytes.get(self.consumed..).unwrap_or_default();
         let call = unread.get(8..).and_then(<[u8]>::first_chunk);
         let call = call.map_or(0, |call| u64::from_le_bytes(*call));
-        self.refused = Refused {
+        self.skipped_call = SkippedCall {
             remaining: whole.saturating_sub(unread.len()),
             skipped: 0,
         };
-        (self.bytes, self.taken) = (Vec::new(), 0);
+        (self.bytes, self.consumed) = (Vec::new(), 0);
         self.partial = PartialFrame::default();
-        Came::Refused(call, fault)
+        Received::SkippedCall(call, fault)
     }
 
-    /// Reads to the end of a call that was refused.
-    async fn skip_refused(&mut self) -> Result<(), End> {
-        while self.refused.remaining > 0 {
-            let (most, passed) = (self.refused.remaining.min(READ_LEN), self.refused.skipped);
+    /// Reads to the end of a refused call.
+    async fn skip_refused(&mut self) -> Result<(), FrameError> {
+        while self.skipped_call.remaining > 0 {
+            let (most, passed) = (
+                self.skipped_call.remaining.min(READ_LEN),
+                self.skipped_call.skipped,
+            );
             self.bytes.reserve(most);
             let count = self.receive(most, passed, true).await?;
             self.bytes.clear();
-            self.refused.remaining -= count;
-            self.refused.skipped += count;
-            match (count, self.refused.remaining) {
-                (0, _) => return Err(End::Gone),
+            self.skipped_call.remaining -= count;
+            self.skipped_call.skipped += count;
+            match (count, self.skipped_call.remaining) {
+                (0, _) => return Err(FrameError::Gone),
                 (_, 0) => self.partial = PartialFrame::default(),
                 _ => {}
             }
@@ -197,19 +205,19 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Ok(())
     }
 
-    /// Appends so many bytes at most, as far as there is room reserved, and says how many; none at the end. Waits as long as
-    /// a frame may take of which `received` bytes have come, or for ever where none was begun.
+    /// Appends up to so many bytes, within the reserved capacity, and returns how many; 0 at the end. Waits as long as a frame
+    /// may take of which `received` bytes are here, or without limit before a frame begins.
     async fn receive(
         &mut self,
         most: usize,
         received: usize,
         is_begun: bool,
-    ) -> Result<usize, End> {
+    ) -> Result<usize, FrameError> {
         let mut part = (&mut self.read).take(most as u64);
         let read = part.read_buf(&mut self.bytes);
         let count = if is_begun {
             let since = *self.partial.started_at.get_or_insert_with(Instant::now);
-            // A large payload is given more time, at a rate that slow lines reach.
+            // A large payload gets more time, at a rate that slow lines reach.
             let wait = FRAME_WAIT + Duration::from_secs((received / BYTES_PER_SECOND_MIN) as u64);
             timeout(wait.saturating_sub(since.elapsed()), read).await
         } else {
@@ -217,19 +225,19 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         };
         match count {
             Ok(Ok(count)) => Ok(count),
-            Ok(Err(_)) | Err(_) => Err(End::Gone),
+            Ok(Err(_)) | Err(_) => Err(FrameError::Gone),
         }
     }
 
-    /// Reads on for a moment: a connection that is closed with bytes unread is reset, and the other side may lose what it
-    /// was told last.
+    /// Reads on for a moment: a connection that is closed with unread bytes is reset, and the other side may lose the last
+    /// frame that it was sent.
     pub(super) async fn linger(&mut self) {
-        let mut left = LINGER_LEN;
+        let mut remaining = LINGER_LEN;
         let mut bytes = [0; 1 << 10];
         let drained = async {
-            while left > 0 {
+            while remaining > 0 {
                 match self.read.read(&mut bytes).await {
-                    Ok(count) if count > 0 => left = left.saturating_sub(count),
+                    Ok(count) if count > 0 => remaining = remaining.saturating_sub(count),
                     _ => return,
                 }
             }
@@ -237,21 +245,21 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         let _ = timeout(LINGER_WAIT, drained).await;
     }
 
-    /// Takes the payload of the frame that begins the unread bytes. A large one is moved, not copied.
-    fn take(&mut self, len: usize) -> Vec<u8> {
-        let (from, to) = (self.taken + HEADER_LEN, self.taken + HEADER_LEN + len);
+    /// Consumes the frame at the start of the unread bytes, and returns its payload. A large one is moved, not copied.
+    fn consume(&mut self, len: usize) -> Vec<u8> {
+        let (from, to) = (self.consumed + HEADER_LEN, self.consumed + HEADER_LEN + len);
         if len > FREE_LEN {
             let rest = self.bytes.split_off(to);
             let mut payload = std::mem::replace(&mut self.bytes, rest);
             payload.drain(..from);
-            self.taken = 0;
+            self.consumed = 0;
             return payload;
         }
         let payload = self.bytes[from..to].to_vec();
-        self.taken = to;
-        if self.taken == self.bytes.len() {
+        self.consumed = to;
+        if self.consumed == self.bytes.len() {
             self.bytes.clear();
-            self.taken = 0;
+            self.consumed = 0;
             if self.bytes.capacity() > BUFFER_RETAIN_LEN {
                 self.bytes = Vec::new();
             }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::subject::options;
 use crate::panics;
 
-/// What is asked: by names of concepts, by other words, and for all of it.
+/// The questions: by names of concepts, by other words, and for all of it.
 const QUESTIONS: [&str; 4] = [
     "where does the heron nest near the river",
     "winter storm on the island",
@@ -36,7 +36,7 @@ const ALL: usize = 1000;
 
 /// What the weights of arms are called among the answers.
 const STATS: &str = "stats";
-/// What a finding says of what is derived from the whole store.
+/// The findings about data that is derived from the whole store.
 const GIVEN_UP: &str = "it was damaged and given up";
 
 /// What to look at.
@@ -45,7 +45,7 @@ pub struct LookArgs {
     /// The store
     #[arg(long)]
     store: PathBuf,
-    /// Where its backup, and stores made of its copies, go
+    /// Folder of its backup, and of stores created from its copies
     #[arg(long)]
     copies: PathBuf,
     /// Where what is seen is written
@@ -53,10 +53,10 @@ pub struct LookArgs {
     out: PathBuf,
 }
 
-/// What became of one thing that was asked for.
+/// The outcome of one request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Outcome<T> {
-    /// It was given.
+    /// An answer.
     Given(T),
     /// It was refused, with a reason.
     Refused(String),
@@ -82,13 +82,13 @@ pub(super) struct StoreObservation {
     answers: [Answers; 2],
     /// The lines of the export that are no index's.
     export: Outcome<Vec<String>>,
-    /// What the export of a store that was made of the backup says.
+    /// The export of a store that was created from the backup.
     backup: Outcome<Vec<String>>,
-    /// What is wrong with a store that was made of the export, or of the backup.
+    /// Problems of a store that was created from the export, or from the backup.
     copies: Vec<String>,
     /// What the check found, the first and the second time.
     findings: [Vec<String>; 2],
-    /// Threads that panicked, where nothing else tells.
+    /// Threads that panicked, if nothing else shows it.
     panicked: Option<String>,
 }
 
@@ -196,7 +196,7 @@ fn comparable_answer(answer: Answer) -> ComparableAnswer {
     lines.sort();
     ComparableAnswer {
         lines,
-        partial: answer.partial,
+        partial: answer.partial.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -217,7 +217,7 @@ fn findings(database: &Database) -> Vec<String> {
     found
 }
 
-/// The lines of an export that tell of rows: vector spaces, which are derived, and sums over all lines are left out.
+/// The lines of an export with rows: vector spaces, which are derived, and sums over all lines are left out.
 fn exported(database: &Database) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     database.export(&mut lines, &NoProgress)?;

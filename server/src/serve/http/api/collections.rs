@@ -78,9 +78,9 @@ pub(super) async fn link(
         outcome["file_id"] = file_id.into();
         outcomes.push(outcome);
     }
-    Ok(CallOutput::json(
-        &json!({ "collection": collection, "files": outcomes }),
-    )?)
+    Ok(CallOutput::view(
+        json!({ "collection": collection, "files": outcomes }),
+    ))
 }
 
 /// Takes one file in.

@@ -281,9 +281,9 @@ pub(super) async fn edit(auth: AuthenticatedRequest, sent: RequestBody) -> ApiRe
     let edit: Edit = sent.json(&auth).await?;
     let changes = vec![edit.change()?];
     let output = auth.call(Write { changes }).await?;
-    Ok(CallOutput::json(
-        &serde_json::json!({ "edit": output.number()? }),
-    )?)
+    Ok(CallOutput::view(
+        serde_json::json!({ "edit": output.number()? }),
+    ))
 }
 
 pub(super) async fn undo(

@@ -42,7 +42,7 @@ pub(super) async fn list(
     Ok(auth.call(call).await?)
 }
 
-/// An item as [`ShownItem`](crate::views::items::ShownItem) tells it.
+/// An item as [`ShownItem`](loci_views::items::ShownItem) tells it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Item {

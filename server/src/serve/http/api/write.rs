@@ -2,7 +2,7 @@
 
 use loci_protocol::call::{Change, Write};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
-use locidb::storage::{DocumentKey, EditId, ItemId};
+use locidb::storage::{ConceptEditId, DocumentKey, ItemId};
 use locidb::{NewChunk, NewConcept, NewDocument, NewRelation};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -181,7 +181,7 @@ impl ChangeRequest {
                 let documents = documents.collect::<Result<Vec<DocumentKey>, Problem>>()?;
                 Change::SplitConcept(concept, documents, into)
             }
-            ChangeRequest::UndoConceptEdit(edit) => Change::UndoConceptEdit(EditId(edit).0),
+            ChangeRequest::UndoConceptEdit(edit) => Change::UndoConceptEdit(ConceptEditId(edit).0),
             ChangeRequest::Set { name, value } => Change::Set(name, value),
         })
     }
@@ -192,7 +192,7 @@ pub(super) async fn write(auth: AuthenticatedRequest, sent: RequestBody) -> ApiR
     let changes = changes.into_iter().map(|change| change.change(&auth));
     let changes = changes.collect::<Result<Vec<Change>, Problem>>()?;
     let outcomes = auth.call(Write { changes }).await?.outcomes()?;
-    Ok(CallOutput::json(&json!({ "outcomes": outcomes }))?)
+    Ok(CallOutput::view(json!({ "outcomes": outcomes })))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::fields::{Fields, percent_encode};
 use super::layout::{self, Layout, NavSection};
 use super::principal::Principal;
 use crate::serve::http::HttpState;
-use crate::views::documents::{DocumentLine, DocumentPage};
+use loci_views::documents::{DocumentLine, DocumentPage};
 
 /// Documents of a page.
 const PAGE_LEN: u32 = 50;
@@ -32,7 +32,7 @@ async fn documents(principal: Principal, RawQuery(query): RawQuery) -> Response 
         limit: PAGE_LEN,
     };
     let (collection, is_first) = (listed.collection.clone(), listed.after.is_none());
-    let page: DocumentPage = match principal.call_json(listed).await {
+    let page = match principal.view(listed).await {
         Ok(page) => page,
         Err(fault) => return layout::error_page(Some(&principal), &fault),
     };

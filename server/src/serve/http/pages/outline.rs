@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::views::documents::ListedChunk;
+use loci_views::documents::ListedChunk;
 
 /// Entries that are shown at most; of more, the deepest are left out.
 const ENTRIES_MAX: usize = 400;

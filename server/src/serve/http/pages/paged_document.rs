@@ -18,7 +18,7 @@ use super::fields::percent_encode;
 use super::principal::Principal;
 use super::text_blocks::Style;
 use crate::service;
-use crate::views::documents::{ListedChunk, ShownChunk, ShownDocument};
+use loci_views::documents::{ListedChunk, ShownDocument};
 
 /// Chunks to each side that a call tells at most.
 pub(super) const CONTEXT_MAX: usize = 10;
@@ -51,7 +51,7 @@ impl PagedDocument {
         key: DocumentKey,
     ) -> Result<PagedDocument, Fault> {
         let coded = percent_encode(&key.to_string());
-        let shown: ShownDocument = principal.call_json(GetDocument { key }).await?;
+        let shown = principal.view(GetDocument { key }).await?;
         let spine = reading_order(&shown.chunks);
         let parts = split_parts(&shown.chunks, &spine);
         Ok(PagedDocument {
@@ -116,7 +116,7 @@ impl PagedDocument {
             .parse()
             .map_err(|error| service::internal(&error))?;
         let context = (middle - part.start).max(part.end - 1 - middle) as u32;
-        let shown: ShownChunk = principal.call_json(GetChunk { key, context }).await?;
+        let shown = principal.view(GetChunk { key, context }).await?;
         let near = shown.before.into_iter().chain(shown.after);
         let mut texts: HashMap<String, String> = near.map(|near| (near.chunk, near.text)).collect();
         texts.insert(shown.chunk, shown.record.text);
@@ -142,7 +142,7 @@ impl PagedDocument {
             .chunk
             .parse()
             .map_err(|error| service::internal(&error))?;
-        let shown: ShownChunk = principal.call_json(GetChunk { key, context: 0 }).await?;
+        let shown = principal.view(GetChunk { key, context: 0 }).await?;
         Ok(Some(shown.record.text))
     }
 

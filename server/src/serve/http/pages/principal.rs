@@ -4,16 +4,14 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use loci_protocol::call::Call;
 use loci_protocol::fault::{Code, Fault};
+use loci_views::ReadCall;
 use maud::html;
-use serde::de::DeserializeOwned;
 
 use super::layout::{self, Layout};
 use super::{fields, origin, sign_in};
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::serve::http::{HttpState, Problem};
-use crate::service::{self, CallOutput};
 
 /// The cookie that has the token of whoever signed in.
 pub(super) const COOKIE: &str = "loci_session";
@@ -44,22 +42,12 @@ impl Principal {
         &self.auth
     }
 
-    /// What a call tells as JSON.
+    /// The view that a call gives.
     ///
     /// # Errors
-    /// Those of [`Asked::call`].
-    pub(super) async fn call_json<T: DeserializeOwned>(
-        &self,
-        call: impl Into<Call>,
-    ) -> Result<T, Fault> {
-        match self.auth.call(call).await? {
-            CallOutput::Json(json) => {
-                serde_json::from_str(&json).map_err(|error| service::internal(&error))
-            }
-            _ => Err(service::internal(
-                &"a call that tells JSON told something else",
-            )),
-        }
+    /// Those of [`AuthenticatedRequest::view`].
+    pub(super) async fn view<C: ReadCall>(&self, call: C) -> Result<C::View, Fault> {
+        self.auth.view(call).await
     }
 }
 

@@ -28,7 +28,7 @@ use super::principal::Principal;
 use super::text_blocks::{self, Block, RenderState, TextRun};
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::serve::http::{HttpState, Problem};
-use crate::views::documents::ListedChunk;
+use loci_views::documents::ListedChunk;
 
 /// Headings that are named above a document at most.
 const CRUMBS_MAX: usize = 12;

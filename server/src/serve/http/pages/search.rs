@@ -13,7 +13,6 @@ use locidb::query::answer::{AnswerText, ArmScores, ConceptHit, Hit};
 use locidb::query::cite::Citation;
 use locidb::{Answer, Expr, SearchRequest, Strategy};
 use maud::{Markup, html};
-use serde_json::Value;
 
 use super::documents::ingest_hint;
 use super::fields::{Fields, percent_encode};
@@ -21,7 +20,6 @@ use super::layout::{self, Layout, NavSection};
 use super::principal::{self, Principal};
 use crate::serve::http::HttpState;
 use crate::service::CallOutput;
-use crate::views::documents::DocumentPage;
 
 /// Passages that may be asked for.
 const K_MAX: usize = 100;
@@ -283,7 +281,7 @@ enum StoreContents {
     Counted { documents: u64, chunks: u64 },
 }
 
-/// What the store holds for a visitor. Of a visitor who is bound to a user nothing is counted: that takes a look at all
+/// What the store holds for a principal. For one that is bound to a user nothing is counted: that would read all
 /// documents.
 async fn store_contents(principal: &Principal) -> Result<StoreContents, Fault> {
     if principal.is_bound() {
@@ -293,21 +291,16 @@ async fn store_contents(principal: &Principal) -> Result<StoreContents, Fault> {
             after: None,
             limit: 1,
         };
-        let page: DocumentPage = principal.call_json(first).await?;
+        let page = principal.view(first).await?;
         return Ok(if page.documents.is_empty() {
             StoreContents::Empty
         } else {
             StoreContents::NotEmpty
         });
     }
-    let stats: Value = principal.call_json(GetStats {}).await?;
-    let figure = |name: &str| stats[name].as_u64().unwrap_or(0);
-    Ok(match figure("documents") {
-        0 => StoreContents::Empty,
-        documents => StoreContents::Counted {
-            documents,
-            chunks: figure("chunks"),
-        },
+    Ok(match principal.view(GetStats {}).await?.counts() {
+        (0, _) => StoreContents::Empty,
+        (documents, chunks) => StoreContents::Counted { documents, chunks },
     })
 }
 
@@ -360,7 +353,7 @@ fn summary(form: &SearchForm, answer: &Answer) -> Markup {
             }
         }
         @for missing in &answer.partial {
-            p class="notice" role="status" { "Not searched: " (layout::sentence(missing)) }
+            p class="notice" role="status" { "Not searched: " (layout::sentence(&missing.to_string())) }
         }
         @for suggestion in &answer.did_you_mean {
             p class="notice" {

@@ -1,0 +1,6 @@
+//! The handle that applications hold.
+//!
+//! Start reading at [`handle::Database`].
+
+mod derived;
+pub(crate) mod handle;

@@ -1,0 +1,5 @@
+//! What lines of text say of themselves: headings, numbers, years.
+
+pub mod heading;
+pub mod numerals;
+pub mod year;
