@@ -8,6 +8,7 @@
 // All printing goes through `output`, which escapes terminal control characters.
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
+mod advice;
 mod args;
 mod commands;
 mod limits;
@@ -68,7 +69,10 @@ fn run_command() -> ExitCode {
         Ok(CommandStatus::Success) => ExitCode::SUCCESS,
         Ok(CommandStatus::ProblemsFound) => ExitCode::from(1),
         Err(error) => {
-            note!("loci: {}", output::message(&error));
+            match advice::for_error(&error) {
+                Some(advice) => note!("loci: {}: {advice}", output::message(&error)),
+                None => note!("loci: {}", output::message(&error)),
+            }
             let is_usage_error = error.chain().any(|cause| cause.is::<UsageError>());
             ExitCode::from(if is_usage_error { 2 } else { 1 })
         }

@@ -23,7 +23,7 @@ const VERBS: &[&str] = &[
 ];
 const LINES: usize = 44;
 
-/// Numbers that look like chance and are the same on every run (Marsaglia's xorshift).
+/// Pseudorandom numbers, the same on every run (Marsaglia's xorshift).
 struct Rng(u64);
 
 impl Rng {

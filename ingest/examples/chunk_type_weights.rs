@@ -1,5 +1,5 @@
-//! Makes the weights by which chunks are told apart by what they are for (`ingest/src/classify/weights.rs`), and measures
-//! how well weights made of some passages tell others.
+//! Makes the weights by which chunks are classified by what they are for (`ingest/src/classify/weights.rs`), and measures
+//! how well weights fitted to some passages classify others.
 //!
 //! usage: cargo run -p loci-ingest --example chunk_type_weights -- FOLDER [--write]
 //!
@@ -7,17 +7,16 @@
 //! a Gaussian prior around [`prior`], found by gradient descent: the same passages always give the same weights. It learns
 //! from the half in view of `chunk_types.jsonl` and from `chunk_types_more.jsonl`, never from the other half.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod labelled;
+
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use loci_documents::{detect, parse};
-use loci_ingest::chunk::{ChunkSettings, chunk};
+use labelled::{Label, f1, labels, mean, with_passages};
 use loci_ingest::classify::cues::{COUNT, cues, names};
 use loci_ingest::classify::{MODELLED, Passage};
-use locidb::storage::records::Level;
-use serde::Deserialize;
 
 const TYPES: usize = MODELLED.len();
 
@@ -33,21 +32,6 @@ const MOMENTUM: f32 = 0.9;
 
 type Cues = [f32; COUNT];
 type Weights = [[f32; TYPES]; COUNT];
-
-#[derive(Deserialize)]
-struct Label {
-    file: String,
-    /// Its first words.
-    begins: String,
-    label: String,
-}
-
-impl PartialEq for Label {
-    /// Whether they are of the same passage.
-    fn eq(&self, other: &Label) -> bool {
-        (&self.file, &self.begins) == (&other.file, &other.begins)
-    }
-}
 
 /// A labelled passage.
 #[derive(Clone)]
@@ -68,58 +52,24 @@ fn prior(cue: &str) -> [f32; TYPES] {
     }
 }
 
-/// The first words of each passage of a document, and its cues.
-fn passages(path: &Path) -> Result<BTreeMap<String, Cues>, Box<dyn Error>> {
-    let bytes = fs::read(path)?;
-    let kind = detect(path, &bytes).ok_or("its kind cannot be told")?;
-    let parsed = parse(kind, &bytes, path.to_str())?;
-    let starts = parsed.text.char_indices().map(|(at, _)| at);
-    let starts: Vec<usize> = starts.chain([parsed.text.len()]).collect();
-    let chunks = chunk(&parsed, &ChunkSettings::default()).into_iter();
-    let passages = chunks.filter(|chunk| chunk.record.level == Level::Paragraph);
-    Ok(passages
-        .map(|passage| {
-            let record = passage.record;
-            let words: Vec<&str> = record.text.split_whitespace().take(12).collect();
-            let (from, to) = record.location.chars;
-            let range = starts[from as usize]..starts[to as usize];
-            let heading = record.heading_path.last().map(String::as_str);
-            let passage = Passage::from_range(&parsed, range, heading);
-            (words.join(" "), cues(&passage))
-        })
-        .collect())
-}
-
-/// The labelled passages that are modelled and still cut as they were.
+/// The labelled passages that are modelled and still divided as they were.
 fn rows(folder: &Path, labels: &[Label]) -> Result<Vec<Row>, Box<dyn Error>> {
-    let mut known: BTreeMap<&str, BTreeMap<String, Cues>> = BTreeMap::new();
-    let mut rows = Vec::new();
-    for label in labels {
-        if !known.contains_key(&label.file[..]) {
-            known.insert(&label.file, passages(&folder.join(&label.file))?);
-        }
-        let modelled = MODELLED.iter().position(|of| of.name() == label.label);
-        let cues = known[&label.file[..]].get(&label.begins);
-        if let (Some(&cues), Some(modelled)) = (cues, modelled) {
-            rows.push(Row {
-                file: label.file.clone(),
-                cues,
-                label: modelled,
-            });
-        }
-    }
-    Ok(rows)
-}
-
-fn labels(name: &str) -> Result<Vec<Label>, Box<dyn Error>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("labels")
-        .join(name);
-    let labels = fs::read_to_string(path)?;
-    Ok(labels
-        .lines()
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()?)
+    let found = with_passages(folder, labels, |parsed, record| {
+        let starts = parsed.text.char_indices().map(|(at, _)| at);
+        let starts: Vec<usize> = starts.chain([parsed.text.len()]).collect();
+        let (from, to) = record.location.chars;
+        let range = starts[from as usize]..starts[to as usize];
+        let heading = record.heading_path.last().map(String::as_str);
+        cues(&Passage::from_range(parsed, range, heading))
+    })?;
+    let rows = found.into_iter().filter_map(|(label, cues)| {
+        Some(Row {
+            file: label.file.clone(),
+            cues: cues?,
+            label: MODELLED.iter().position(|of| of.name() == label.label)?,
+        })
+    });
+    Ok(rows.collect())
 }
 
 fn sums(weights: &Weights, cues: &Cues) -> [f32; TYPES] {
@@ -161,7 +111,7 @@ fn class_weights(rows: &[Row]) -> [f32; TYPES] {
     shares.map(|share| share / all)
 }
 
-/// Weights that tell `rows` apart. Cues are scaled to one size, so that the prior holds all alike.
+/// Weights that classify `rows`. Cues are scaled to one size, so that the prior holds all alike.
 fn learn(rows: &[Row]) -> Weights {
     let mean_square =
         |cue: usize| rows.iter().map(|row| row.cues[cue].powi(2)).sum::<f32>() / rows.len() as f32;
@@ -211,26 +161,14 @@ fn gradient(rows: &[Row], shares: &[f32; TYPES], weights: &Weights) -> Weights {
     slope
 }
 
-/// Macro F1 of (told, labelled), with the F1 of each type before it.
-fn f1(predictions: &[(usize, usize)]) -> String {
-    let of = |kind: usize| {
-        let both = predictions
-            .iter()
-            .filter(|pair| **pair == (kind, kind))
-            .count();
-        let ours = predictions.iter().filter(|(ours, _)| *ours == kind).count();
-        let labelled = predictions
-            .iter()
-            .filter(|(_, label)| *label == kind)
-            .count();
-        2.0 * both as f32 / (ours + labelled).max(1) as f32
-    };
-    let all: [f32; TYPES] = std::array::from_fn(of);
-    let mean = all.iter().sum::<f32>() / TYPES as f32;
-    format!("{:.2?}, macro {mean:.3}", all)
+/// Macro F1 of predictions and labels, with the F1 of each type before it.
+fn f1_line(predictions: &[(usize, usize)]) -> String {
+    let types: [usize; TYPES] = std::array::from_fn(|of| of);
+    let scores = f1(&types, predictions);
+    format!("{scores:.2?}, macro {:.3}", mean(&scores))
 }
 
-/// Tells each group of rows by weights made of all others. `group`: of a row and its place.
+/// Classifies each group of rows by weights fitted to all others. `group`: of a row and its place.
 fn cross_validate<G: Ord + Copy>(rows: &[Row], group: impl Fn(usize) -> G) -> String {
     let groups: BTreeSet<G> = (0..rows.len()).map(&group).collect();
     let mut predictions = Vec::new();
@@ -242,7 +180,7 @@ fn cross_validate<G: Ord + Copy>(rows: &[Row], group: impl Fn(usize) -> G) -> St
         let outer = outer.into_iter().map(|at| &rows[at]);
         predictions.extend(outer.map(|row| (predict(&weights, &row.cues), row.label)));
     }
-    f1(&predictions)
+    f1_line(&predictions)
 }
 
 /// The source of `weights.rs`.
@@ -268,7 +206,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut in_view = labels("chunk_types.jsonl")?;
     let other_half = in_view.split_off(in_view.len() / 2);
     let more = labels("chunk_types_more.jsonl")?;
-    if more.iter().any(|label| other_half.contains(label)) {
+    let is_same = |a: &Label, b: &Label| (&a.file, &a.begins) == (&b.file, &b.begins);
+    if more
+        .iter()
+        .any(|label| other_half.iter().any(|other| is_same(label, other)))
+    {
         return Err("a passage of the other half is among those to learn from".into());
     }
     let in_view = rows(folder, &in_view)?;
@@ -282,7 +224,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{} passages in view, by the {} others: {}",
         in_view.len(),
         more.len(),
-        f1(&predictions)
+        f1_line(&predictions)
     );
     let all: Vec<Row> = in_view.into_iter().chain(more).collect();
     println!(

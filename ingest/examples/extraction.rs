@@ -3,7 +3,7 @@
 //! usage: cargo run --release -p loci-ingest --example extraction -- FOLDER [--missed N]
 //!
 //! FOLDER holds `corpus.jsonl` and `openie.jsonl` of a prepared data folder. Names are compared normalised, passage by passage;
-//! each half of the passages is told apart, so that rules may be made by one and checked by the other.
+//! each half of the passages is counted by itself, so that rules may be made by one and checked by the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Writes files that a parser must survive: bombs, deep nesting, lies about lengths, names that lead out of the folder,
+//! Writes files that a parser must survive: bombs, deep nesting, false lengths, names that lead out of the folder,
 //! broken encodings, wrong endings, and sound files cut and with bits flipped.
 //!
 //! usage: cargo run -p loci-ingest --example hostile -- OUT [FOLDER OF SOUND FILES]
@@ -54,7 +54,7 @@ fn nested(open: &str, close: &str, depth: usize) -> String {
     format!("{}water{}", open.repeat(depth), close.repeat(depth))
 }
 
-/// Numbers that look like chance and are the same on every run.
+/// Pseudorandom numbers, the same on every run.
 fn random(seed: u64) -> u64 {
     let mut x = seed
         .wrapping_add(0x9E37_79B9_7F4A_7C15)

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     for file in &files {
         let read = std::fs::read(file).map_err(|error| error.to_string());
         let parsed = read.and_then(|bytes| {
-            let kind = detect(Path::new(file), &bytes).ok_or("its kind cannot be told")?;
+            let kind = detect(Path::new(file), &bytes).ok_or("its kind is unknown")?;
             parse(kind, &bytes, Some(file)).map_err(|error| error.to_string())
         });
         match parsed {

@@ -1,27 +1,36 @@
 //! Trees of blocks to chunks, concepts and relations, and the pipeline that stores them.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`pipeline`] | files and folders into a database: find, parse, store, watch |
+//! | [`runner`] | parses a file in this process or in a child |
+//! | [`process`] | child processes: supervision, confinement |
+//! | [`document`] | a parsed file as the document that the store takes |
+//! | [`captions`] | captions that a model writes for pictures |
+//! | [`chunk`] | a parsed file divided into its chunk tree |
+//! | [`cite`] | references and citations in the text |
+//! | [`extract`] | concepts and relations |
+//! | [`classify`] | what passages, sections and sentences are for |
+//! | `text` | words, key terms and summaries of a text |
+//! | [`exchange`] | the concept graph in files of other programs |
+//!
+//! Start reading at [`pipeline::ingest`], for one file at [`document::build`].
 
-pub mod about;
 mod build_error;
 pub mod captions;
 pub mod chunk;
 pub mod cite;
 pub mod classify;
-pub mod confinement;
 pub mod document;
 pub mod exchange;
 pub mod extract;
-pub mod import;
-pub mod kinds;
-mod lexicon;
 pub mod pipeline;
-pub mod prose;
-pub mod related;
+pub mod process;
 pub mod runner;
-pub mod sentences;
-mod stored;
-pub mod summary;
-pub mod terms;
+mod text;
 
 pub use build_error::BuildError;
+pub use exchange::import;
 pub use loci_documents as documents;
 pub use locidb::query::tokens;
+pub use process::confinement;

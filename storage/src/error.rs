@@ -103,10 +103,9 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
-    /// The database's file is damaged somewhere. Restore from a backup.
-    #[error(
-        "loci.redb is damaged: {why}; `loci check` names the rows, and their documents can be ingested again (--force), or the store restored from a backup"
-    )]
+    /// The database's file is damaged somewhere. A check names the rows: ingest their documents again, or restore from a
+    /// backup.
+    #[error("loci.redb is damaged: {why}")]
     DamagedDatabase {
         /// What is wrong.
         why: String,
@@ -120,8 +119,7 @@ pub enum StoreError {
     /// The tables in which the database's file lists its free pages are damaged: whatever is written could take the place
     /// of rows. Restore from a backup; or open it to be read only, export it, and import that into another folder.
     #[error(
-        "loci.redb is damaged where it lists its free pages: {why}; nothing may be written to it: restore the store from \
-         a backup, or `loci export` it and `loci import` that into another folder"
+        "loci.redb is damaged where it lists its free pages: {why}; nothing may be written to it"
     )]
     DamagedFreePages {
         /// What is wrong.

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{open_or_create, parse};
+use crate::advice::outcome_with_advice;
 use crate::args::{ChunkingArg, EmbedArg, Ingest};
 use crate::output::{Printer, escape_to_one_line, note};
 use crate::progress::Bar;
@@ -135,10 +136,11 @@ impl Progress for Print {
 
 impl Reporter for Print {
     fn report_outcome(&self, outcome: &Outcome) {
+        let outcome = outcome_with_advice(outcome);
         let line = if self.out.json {
-            serde_json::to_string(outcome).map_err(io::Error::other)
+            serde_json::to_string(&outcome).map_err(io::Error::other)
         } else {
-            Ok(line_of(outcome))
+            Ok(line_of(&outcome))
         };
         let printed = self
             .bar
@@ -161,7 +163,7 @@ fn line_of(outcome: &Outcome) -> String {
         Status::Deleted => return format!("deleted    {}", escape_to_one_line(&outcome.document)),
     };
     let rest = match &outcome.error {
-        Some(error) => escape_to_one_line(error),
+        Some(error) => escape_to_one_line(&error.to_string()),
         None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
     };
     let mut lines = format!(

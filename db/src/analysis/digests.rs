@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loci_graph::{CommunitiesReader, GraphSnapshot, communities};
 use loci_query::community::{CommunityDigest, quotes, resolve_digest};
-use loci_query::sentences::sentences;
 use loci_storage::metadata::digest_metadata;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{decode, encode, read};
 use loci_storage::segment::Section;
 use loci_storage::{ConceptId, Durability, Ordinal, Table};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 use crate::analysis::digest_rows::{NO_SPACE, for_each_digest, parse_hex, retain_quotes};
 use crate::error::Error;
@@ -261,7 +261,8 @@ fn candidates(
         if is_placed && end - chars != row.text.chars().count() as u64 {
             continue;
         }
-        for (_, written) in sentences(&row.text) {
+        for range in sentences(&row.text, SentenceRule::Unicode) {
+            let written = &row.text[range];
             let start = chars;
             chars += written.chars().count() as u64;
             let text = written.trim();

@@ -18,12 +18,12 @@ use loci_query::calibrate::{
     Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_TARGET, replace_score,
 };
 use loci_query::fuse::candidates_for;
-use loci_query::sentences::sentences;
 use loci_storage::records::SpaceRecord;
 use loci_storage::rows::{encode, missing, read};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::staging::indexed_text;
 use loci_storage::{ScoredChunk, SegmentReader, SpaceId, Staging, StoreError, Table};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 use crate::embedders::external_model::{ExternalModel, embed_texts};
 use crate::error::Error;
@@ -264,17 +264,19 @@ fn questions(
         let (Some(document), Some(mut chunk)) = (document, chunk) else {
             continue;
         };
-        let sentences = sentences(&chunk.text);
+        let sentences = sentences(&chunk.text, SentenceRule::Unicode);
         if sentences.len() < SENTENCES_MIN {
             continue;
         }
-        let (at, sentence) = sentences[random_u64(seed, index as u64) as usize % sentences.len()];
+        let at = random_u64(seed, index as u64) as usize % sentences.len();
+        let range = sentences[at].clone();
+        let sentence = &chunk.text[range.clone()];
         analyzer.set_languages(stemming_language(&document).into());
         let terms = analyzer.terms(sentence);
         if terms.len() < TERMS_MIN {
             continue;
         }
-        let (sentence, range) = (sentence.to_string(), at..at + sentence.len());
+        let sentence = sentence.to_string();
         chunk.text.replace_range(range, "");
         let rest = indexed_text(&document, &chunk);
         let left = analyzer.terms(&rest);

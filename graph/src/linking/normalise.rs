@@ -1,8 +1,6 @@
 //! A name as the store compares it: `normalise("The Schrödinger Equations") = "schrodinger equations"`.
 //!
-//! 1. Each character is folded: compatibility decomposition, accents dropped, lower case, and the
-//!    letters that Unicode does not decompose (`ß`, `æ`, `ø`, …) by a small table. Vowel signs of
-//!    Indic scripts, Thai vowels and kana voicing marks are no accents and stay.
+//! 1. Each character is folded ([`fold_name_char`]).
 //! 2. Words are runs of letters and digits. Apostrophes and soft hyphens vanish (`Newton's` is
 //!    `newtons`), other punctuation separates (`self-attention` is `self attention`). `+` and `#` stay
 //!    directly after a letter when no letter follows: `c++`, `c#`, `c++11`, `na+`, but `x y` for
@@ -16,8 +14,9 @@
 
 use std::ops::Range;
 
+use loci_types::text::fold::fold_name_char;
 use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+use unicode_normalization::char::is_combining_mark;
 
 /// Stripped from the front of a name.
 const LEADING: &[&str] = &[
@@ -41,7 +40,7 @@ const STOP_WORDS: &[&str] = &[
     "would", "you", "your",
 ];
 
-/// The name as the store compares it (R3); empty when nothing is left, which is no concept.
+/// The name as the store compares it; empty when nothing is left, which is no concept.
 ///
 /// Equal names of one thing become equal strings: case, accents, width, punctuation, white space and
 /// stop words at the edges make no difference. Costs one pass over the name.
@@ -109,55 +108,10 @@ pub(crate) struct Word {
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let mut splitter = Splitter::default();
     for (at, c) in text.chars().enumerate() {
-        fold(c, |folded| splitter.push(folded, at));
+        fold_name_char(c, |folded| splitter.push(folded, at));
     }
     splitter.close();
     splitter.words
-}
-
-/// Hands the folded characters of `c` to `emit`.
-fn fold(c: char, mut emit: impl FnMut(char)) {
-    if c.is_ascii() {
-        return emit(c.to_ascii_lowercase());
-    }
-    if matches!(c, '™' | '℠') {
-        return emit(' ');
-    }
-    decompose_compatible(c, |part| {
-        for lower in part.to_lowercase().filter(|&lower| !is_accent(lower)) {
-            match undecomposed(lower) {
-                Some(plain) => plain.chars().for_each(&mut emit),
-                None => emit(lower),
-            }
-        }
-    });
-}
-
-/// Letters with a stroke and ligatures, which Unicode does not decompose.
-fn undecomposed(lower: char) -> Option<&'static str> {
-    Some(match lower {
-        'ß' => "ss",
-        'æ' => "ae",
-        'œ' => "oe",
-        'ø' => "o",
-        'ł' => "l",
-        'đ' | 'ð' => "d",
-        'ħ' => "h",
-        'ŧ' => "t",
-        'þ' => "th",
-        'ı' => "i",
-        'ς' => "σ",
-        _ => return None,
-    })
-}
-
-/// Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew and Arabic points.
-fn is_accent(c: char) -> bool {
-    matches!(c,
-        '\u{0300}'..='\u{036f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}'
-        | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05bd}' | '\u{05bf}' | '\u{05c1}' | '\u{05c2}'
-        | '\u{05c4}' | '\u{05c5}' | '\u{05c7}' | '\u{064b}'..='\u{065f}' | '\u{0670}')
 }
 
 /// Characters that vanish without separating: apostrophes, soft hyphens, joiners.

@@ -27,7 +27,6 @@
 //!
 //! Start reading at [`Analyzer::for_each_token`].
 
-mod fold;
 mod language;
 mod script;
 mod split;
@@ -39,9 +38,9 @@ use foldhash::fast::RandomState;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use fold::fold_into;
 pub(crate) use language::is_tag;
 pub use language::{Language, LanguageCounts, Languages, detect, untagged};
+use loci_types::text::fold::fold_term_into;
 pub use loci_types::text::language_code;
 pub(crate) use script::is_unspaced;
 use script::{Span, spans};
@@ -377,14 +376,14 @@ impl Analyzer {
     /// A pattern as its terms are folded: its stars stay.
     pub fn folded_pattern(&mut self, pattern: &str) -> String {
         self.folded.clear();
-        fold_into(pattern, &mut self.folded);
+        fold_term_into(pattern, &mut self.folded);
         self.folded.clone()
     }
 
     /// `word` folded and cut.
     fn folded(&mut self, word: &str) -> Box<str> {
         self.folded.clear();
-        fold_into(word, &mut self.folded);
+        fold_term_into(word, &mut self.folded);
         first_chars(&self.folded, TERM_CHARS_MAX).into()
     }
 
@@ -431,7 +430,7 @@ impl Analyzer {
         self.characters.clear();
         for (at, written) in run.grapheme_indices(true) {
             let folded = self.folded.len();
-            fold_into(written, &mut self.folded);
+            fold_term_into(written, &mut self.folded);
             let written = start + at..start + at + written.len();
             for (i, c) in self.folded[folded..].char_indices() {
                 if !is_combining_mark(c) || self.characters.is_empty() {

@@ -14,31 +14,24 @@
 //! Always true: a call ends when its time is over or it is stopped, and so do the program and all that it started, but
 //! for what left its process group. What a program that ended by itself leaves behind, such as a server, stays.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loci_models::{CaptionError, Captioner, Picture};
 
 use super::CAPTION_BYTES_MAX;
+use crate::process::supervisor::{RunError, RunLimits, run};
 use loci_documents::warnings::one_line;
 
 /// How long a caption may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A longer time is taken for this one, which a clock can always count: a year.
-const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// Bytes of the end of what a program says on stderr that are kept, and of what an error tells of it.
+/// Bytes of a picture's name.
+const NAME_BYTES_MAX: usize = 4 << 10;
+/// Bytes of the end of a program's error output that are read, and of its last line that an error quotes.
 const STDERR_BYTES_MAX: usize = 4 << 10;
 const REASON_BYTES_MAX: usize = 200;
-/// How often a call looks whether it was stopped.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often a program that has closed its output is looked after.
-const REAP_INTERVAL: Duration = Duration::from_millis(5);
-/// How long what a failed program said on stderr is waited for.
-const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A command that writes captions.
 #[derive(Debug)]
@@ -84,69 +77,27 @@ impl CaptionCommand {
         })
     }
 
-    fn spawn(&self, picture: &Picture<'_>) -> Result<CommandGuard, CaptionError> {
-        let mut command = Command::new(&self.program);
-        // An interrupt of the terminal is for this process, which then stops the command.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let child = command
-            .args(&self.args)
-            .env("LOCI_IMAGE_TYPE", picture.media_type)
-            .env("LOCI_IMAGE_NAME", one_line(picture.name, STDERR_BYTES_MAX))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let running = child.map(|child| CommandGuard {
-            child,
-            is_reaped: false,
-        });
-        running.map_err(|error| self.unavailable_error(&format!("does not start: {error}")))
-    }
-
-    /// What the program prints, before its time is over or it is stopped.
-    fn wait_for_output(
-        &self,
-        output: &Receiver<Vec<u8>>,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, CaptionError> {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let answer = output.recv_timeout(left.min(POLL_INTERVAL));
-            if self.stopped.load(Ordering::Relaxed) {
-                return Err(CaptionError::Stopped);
+    /// What a run without output says of the picture or of the program.
+    fn caption_error(&self, error: RunError) -> CaptionError {
+        match error {
+            RunError::Stopped => CaptionError::Stopped,
+            RunError::Start(error) => self.unavailable_error(&format!("does not start: {error}")),
+            RunError::Thread(error) => {
+                self.unavailable_error(&format!("has no thread for its pipes: {error}"))
             }
-            match answer {
-                Ok(bytes) => return Ok(bytes),
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
-                Err(_) => return Err(self.timeout_error()),
+            RunError::TimedOut => {
+                let seconds = self.timeout.as_secs();
+                self.unavailable_error(&format!("was stopped after {seconds} s"))
+            }
+            RunError::Unreadable(error) => self.unavailable_error(&error.to_string()),
+            RunError::OutputTooLarge => {
+                self.refused_error(&format!("printed more than {CAPTION_BYTES_MAX} bytes"))
+            }
+            RunError::Failed { status, errors } => {
+                let why = last_line(&errors);
+                self.refused_error(&format!("failed ({status}){why}"))
             }
         }
-    }
-
-    /// Waits for the program, whose output has ended; `None` where it succeeded, else how it ended.
-    fn wait_for_exit(
-        &self,
-        running: &mut CommandGuard,
-        deadline: Instant,
-    ) -> Result<Option<String>, CaptionError> {
-        loop {
-            match running.child.try_wait() {
-                Ok(Some(status)) => {
-                    running.is_reaped = true;
-                    return Ok((!status.success()).then(|| status.to_string()));
-                }
-                _ if self.stopped.load(Ordering::Relaxed) => return Err(CaptionError::Stopped),
-                Ok(None) if Instant::now() < deadline => thread::sleep(REAP_INTERVAL),
-                Ok(None) => return Err(self.timeout_error()),
-                Err(error) => return Err(self.unavailable_error(&error.to_string())),
-            }
-        }
-    }
-
-    fn timeout_error(&self) -> CaptionError {
-        let seconds = self.timeout.as_secs();
-        self.unavailable_error(&format!("was stopped after {seconds} s"))
     }
 
     fn unavailable_error(&self, what: &str) -> CaptionError {
@@ -167,26 +118,20 @@ impl Captioner for CaptionCommand {
     }
 
     fn caption(&self, picture: &Picture<'_>) -> Result<String, CaptionError> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return Err(CaptionError::Stopped);
-        }
-        let deadline = Instant::now() + self.timeout.min(TIMEOUT_MAX);
-        let mut running = self.spawn(picture)?;
-        write_stdin(&mut running.child, picture.bytes.to_vec());
-        let output = running.child.stdout.take().map(read_head);
-        let errors = running.child.stderr.take().map(read_tail);
-        let (Some(output), Some(errors)) = (output, errors) else {
-            return Err(self.unavailable_error("has no pipes"));
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .env("LOCI_IMAGE_TYPE", picture.media_type)
+            .env("LOCI_IMAGE_NAME", one_line(picture.name, NAME_BYTES_MAX));
+        let limits = RunLimits {
+            timeout: self.timeout,
+            output_bytes_max: CAPTION_BYTES_MAX as u64,
+            error_bytes_max: STDERR_BYTES_MAX,
+            stopped: &self.stopped,
         };
-        let stdout = self.wait_for_output(&output, deadline)?;
-        if stdout.len() > CAPTION_BYTES_MAX {
-            return Err(self.refused_error(&format!("printed more than {CAPTION_BYTES_MAX} bytes")));
-        }
-        if let Some(status) = self.wait_for_exit(&mut running, deadline)? {
-            let errors = errors.recv_timeout(STDERR_TIMEOUT).unwrap_or_default();
-            let why = last_line(&errors);
-            return Err(self.refused_error(&format!("failed ({status}){why}")));
-        }
+        let bytes = picture.bytes.to_vec();
+        let stdout = run(command, move |mut stdin| stdin.write_all(&bytes), &limits)
+            .map_err(|error| self.caption_error(error))?;
         let caption = String::from_utf8(stdout)
             .map_err(|_| self.refused_error("printed what is no UTF-8"))?;
         Ok(one_line(&caption, CAPTION_BYTES_MAX))
@@ -197,68 +142,7 @@ impl Captioner for CaptionCommand {
     }
 }
 
-/// A program that does not outlive its owner, nor does what it started, unless it ended by itself.
-struct CommandGuard {
-    child: Child,
-    /// Whether it was waited for: its group may be another's then.
-    is_reaped: bool,
-}
-
-impl Drop for CommandGuard {
-    fn drop(&mut self) {
-        if self.is_reaped {
-            return;
-        }
-        #[cfg(unix)]
-        let _ = rustix::process::kill_process_group(
-            rustix::process::Pid::from_child(&self.child),
-            rustix::process::Signal::KILL,
-        );
-        // Both fail only when it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Writes to the program meanwhile. One that does not read it all may still know what to say.
-fn write_stdin(child: &mut Child, bytes: Vec<u8>) {
-    if let Some(mut input) = child.stdin.take() {
-        // Without a thread the program reads nothing, and what it then says counts.
-        let _ = thread::Builder::new().spawn(move || input.write_all(&bytes));
-    }
-}
-
-/// The first bytes of what is said, one more than a caption may have. On a thread that nobody waits for: something that
-/// the program started may keep the pipe open.
-fn read_head(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
-    // Without a thread nothing is heard of it.
-    let _ = thread::Builder::new().spawn(move || {
-        let mut bytes = Vec::new();
-        let most = CAPTION_BYTES_MAX as u64 + 1;
-        // What was said before a pipe broke counts.
-        let _ = output.take(most).read_to_end(&mut bytes);
-        sender.send(bytes)
-    });
-    receiver
-}
-
-/// The last bytes of what is said, when it ends.
-fn read_tail(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
-    let _ = thread::Builder::new().spawn(move || {
-        let (mut tail, mut part) = (Vec::new(), [0; STDERR_BYTES_MAX]);
-        while let Ok(len @ 1..) = output.read(&mut part) {
-            tail.extend_from_slice(&part[..len]);
-            let over = tail.len().saturating_sub(STDERR_BYTES_MAX);
-            tail.drain(..over);
-        }
-        sender.send(tail)
-    });
-    receiver
-}
-
-/// The last line of what a program said of its failure, after a colon.
+/// The last line of a program's error output, after a colon.
 fn last_line(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
     let lines = errors.lines().map(|line| one_line(line, REASON_BYTES_MAX));
@@ -300,6 +184,9 @@ fn split_words(line: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
 
     fn shell(script: &str, timeout_ms: u64) -> CaptionCommand {

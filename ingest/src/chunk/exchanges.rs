@@ -1,55 +1,26 @@
 //! Chats: a parent is an exchange (a question, its answer, what follows up on it), a passage a turn.
 //!
 //! An exchange begins where whoever spoke first in the conversation speaks again. It goes on over a question that only
-//! makes sense after what was said, and over exchanges about the same.
+//! makes sense after what precedes it, and over exchanges about the same.
 
 use std::ops::Range;
 
 use super::outline::ParentSpan;
 use super::slides::{cosine, split_run, token_count, word_counts};
 use super::units::{Unit, UnitKind};
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// Cosine of the words of two exchanges from which on they are about the same.
 const SIMILARITY_MIN: f32 = 0.45;
-/// A question of so few words that begins with one of these only makes sense after what was said.
+/// A question of so few words that begins with one of these only makes sense after what precedes it.
 const FOLLOW_UP_WORDS_MAX: usize = 12;
+#[rustfmt::skip]
 const FOLLOW_UPS: &[&str] = &[
-    "it",
-    "its",
-    "this",
-    "that",
-    "these",
-    "those",
-    "they",
-    "them",
-    "he",
-    "she",
-    "why",
-    "and",
-    "but",
-    "so",
-    "then",
-    "ok",
-    "okay",
-    "thanks",
-    "yes",
-    "no",
-    "what about",
-    "how about",
-    "can you",
-    "could you",
-    "please",
-    "now",
-    "again",
-    "shorter",
-    "more",
-    "continue",
-    "go on",
-    "explain",
-    "rewrite",
-    "elaborate",
+    "it", "its", "this", "that", "these", "those", "they", "them", "he", "she", "why", "and", "but",
+    "so", "then", "ok", "okay", "thanks", "yes", "no", "what about", "how about", "can you",
+    "could you", "please", "now", "again", "shorter", "more", "continue", "go on", "explain",
+    "rewrite", "elaborate",
 ];
 /// Who sets the scene rather than asks.
 const SYSTEM_ROLES: &[&str] = &["system", "tool", "developer"];

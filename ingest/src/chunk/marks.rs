@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::terms;
+use crate::text::terms;
 use loci_documents::{Mark, ParsedDocument};
 
 /// Telling marks of a document, ascending by where they start.

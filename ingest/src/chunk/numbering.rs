@@ -63,7 +63,7 @@ pub(crate) fn parse(heading: &str) -> NumberedHeading {
     }
 }
 
-/// `3.2: Title` → (`3.2`, `Title`). `named`: a word such as `Chapter` stands before it, so that a
+/// `3.2: Title` → (`3.2`, `Title`). `named`: a word such as `Chapter` is before it, so that a
 /// letter or a number without a title will do.
 fn split_number(text: &str, named: bool) -> Option<(String, String)> {
     let end = text
@@ -105,8 +105,8 @@ fn is_roman(number: &str) -> bool {
 
 /// Reads chapter and section off a heading path, outermost first.
 ///
-/// The chapter is the innermost heading that says it is one. The section stands below it: the innermost heading with a
-/// number, else the innermost. Directly under a chapter there is none; what stands above it, such as the title of the
+/// The chapter is the innermost heading that says it is one. The section is below it: the innermost heading with a
+/// number, else the innermost. Directly under a chapter there is none; what is above it, such as the title of the
 /// book, is never the section.
 pub(crate) fn section_numbers(path: &[String]) -> SectionNumbers {
     let parsed: Vec<NumberedHeading> = path.iter().map(|heading| parse(heading)).collect();

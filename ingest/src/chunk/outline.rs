@@ -3,7 +3,7 @@
 //! A *piece* is a parent chunk: a run of units under one parent piece. The rules, in order:
 //!
 //! 1. A section that fits whole (subsections included) is one piece, unless its level is above a given one.
-//! 2. Else its lead (what stands before its first subsection) is a piece, and every subsection is
+//! 2. Else its lead (what is before its first subsection) is a piece, and every subsection is
 //!    planned by these rules beneath it.
 //! 3. Small subsections join the piece before them while it has room, or one another.
 //! 4. A lead that is larger than a piece is cut into pieces: the first is the section's, the others
@@ -35,7 +35,7 @@ pub(crate) struct Section {
 pub(crate) struct Outline {
     /// Sections in reading order; the first is the root, the document itself.
     pub(crate) sections: Vec<Section>,
-    /// For every unit the innermost section that it stands in.
+    /// For every unit the innermost section that contains it.
     pub(crate) section_of: Vec<usize>,
 }
 

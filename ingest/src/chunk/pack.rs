@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::units::{Unit, UnitKind};
-use crate::prose;
+use crate::text::prose;
 use loci_documents::Kind;
 
 /// How leaves are packed; sizes in tokens.

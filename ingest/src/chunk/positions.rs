@@ -5,15 +5,13 @@ use std::ops::Range;
 use loci_documents::{Block, ParsedDocument};
 use locidb::storage::records::{Location, PageBox};
 
-use crate::stored::page_box;
-
 /// Bytes between two marks of the table.
 const CHECKPOINT_BYTES: usize = 1024;
 
 /// Counts characters and lines before any byte of a text in constant time.
 pub(crate) struct Positions<'a> {
     text: &'a str,
-    /// Characters and line breaks before every mark; marks stand on character boundaries.
+    /// Characters and line breaks before every mark; marks are at character boundaries.
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -49,7 +47,7 @@ impl<'a> Positions<'a> {
         mark.chars + self.text[mark.at..at].chars().count() as u64
     }
 
-    /// The line, from 1, that byte `at` stands on.
+    /// The line, from 1, that byte `at` is on.
     pub(crate) fn line(&self, at: usize) -> u32 {
         let mark = self.checkpoint_before(at);
         let breaks = self.text.as_bytes()[mark.at..at]
@@ -123,6 +121,24 @@ fn is_same_column(a: &PageBox, b: &PageBox) -> bool {
     let overlap = a.x1.min(b.x1) - a.x0.max(b.x0);
     let narrower = (a.x1 - a.x0).min(b.x1 - b.x0);
     overlap >= narrower / 2.0 && b.y1 >= a.y0
+}
+
+/// A box on a page, as chunks store it.
+fn page_box(found: &loci_documents::PageBox) -> PageBox {
+    let &loci_documents::PageBox {
+        page,
+        x0,
+        y0,
+        x1,
+        y1,
+    } = found;
+    PageBox {
+        page,
+        x0,
+        y0,
+        x1,
+        y1,
+    }
 }
 
 #[cfg(test)]

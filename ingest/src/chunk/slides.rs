@@ -1,14 +1,14 @@
 //! Slides: which of them are one parent, and what of a slide is one passage.
 //!
 //! A slide with everything on it, notes included, is a parent; adjacent slides with titles that are alike are one. A
-//! passage lies on one slide and holds its running text, or one table, picture, or note.
+//! passage is on one slide and holds its running text, or one table, picture, or note.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::outline::ParentSpan;
 use super::units::{Unit, UnitKind};
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
 /// Cosine of the words of two titles above which their slides are about one thing.
@@ -59,7 +59,7 @@ pub(super) fn parts(
     };
     let end = run.end;
     group_runs_by(run, |at| {
-        // A title goes with what stands under it.
+        // A title belongs to what is under it.
         let mut under = (at..end).skip_while(|&next| units[next].is_heading());
         let same_slide =
             |next: &usize| slide_number(parsed, &units[*next]) == slide_number(parsed, &units[at]);
@@ -80,7 +80,7 @@ fn slide_number(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
     parsed.blocks.get(unit.block).and_then(|block| block.slide)
 }
 
-/// The words of the first heading, each with how often it stands there.
+/// The words of the first heading, each with how often it is there.
 fn title(parsed: &ParsedDocument, slide: &[Unit]) -> BTreeMap<String, u32> {
     let heading = slide.iter().find(|unit| unit.is_heading());
     let text = heading.map_or("", |unit| &parsed.text[unit.range.clone()]);
@@ -90,7 +90,7 @@ fn title(parsed: &ParsedDocument, slide: &[Unit]) -> BTreeMap<String, u32> {
     counts
 }
 
-/// The content words of a text, each with how often it stands there.
+/// The content words of a text, each with how often it is there.
 pub(super) fn word_counts(text: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for word in prose::content_words(text) {

@@ -1,4 +1,4 @@
-//! Propositions: what a section says, in statements that stand on their own.
+//! Propositions: what a section says, in self-contained statements.
 //!
 //! A statement is a run of whole sentences of one section, of 50 to 150 tokens where that goes: it ends where the
 //! paragraph does or the words change, and never before a sentence that leans on the one before it (*It …*, *However,
@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use super::slides::{cosine, word_counts};
 use super::units::{Unit, UnitKind};
-use crate::{prose, tokens};
+use crate::text::prose;
+use crate::tokens;
 use loci_documents::ParsedDocument;
 
 /// Sizes of statements, in tokens.
@@ -172,57 +173,18 @@ fn clause_end(text: &str, max: u32) -> Option<usize> {
 /// Pronouns that stand for what was named before, as a sentence opens with them.
 const PRONOUNS: &[&str] = &["it", "its", "they", "their", "he", "she", "his", "her"];
 /// What else a sentence opens with that leans on the one before.
+#[rustfmt::skip]
 const CONTEXT_OPENERS: &[&str] = &[
-    "this",
-    "these",
-    "that",
-    "those",
-    "such",
-    "however",
-    "therefore",
-    "thus",
-    "hence",
-    "moreover",
-    "furthermore",
-    "consequently",
-    "instead",
-    "otherwise",
-    "likewise",
-    "similarly",
-    "then",
-    "also",
-    "but",
-    "and",
-    "or",
-    "so",
-    "nevertheless",
-    "nonetheless",
-    "conversely",
-    "besides",
-    "accordingly",
-    "specifically",
-    "both",
-    "neither",
-    "either",
+    "this", "these", "that", "those", "such", "however", "therefore", "thus", "hence", "moreover",
+    "furthermore", "consequently", "instead", "otherwise", "likewise", "similarly", "then", "also",
+    "but", "and", "or", "so", "nevertheless", "nonetheless", "conversely", "besides", "accordingly",
+    "specifically", "both", "neither", "either",
 ];
+#[rustfmt::skip]
 const CONTEXT_PHRASES: &[&str] = &[
-    "for example",
-    "for instance",
-    "in this",
-    "in that",
-    "in these",
-    "in contrast",
-    "in other words",
-    "in addition",
-    "as a result",
-    "at the same time",
-    "on the other hand",
-    "to do this",
-    "to do so",
-    "the former",
-    "the latter",
-    "because of this",
-    "that is",
+    "for example", "for instance", "in this", "in that", "in these", "in contrast",
+    "in other words", "in addition", "as a result", "at the same time", "on the other hand",
+    "to do this", "to do so", "the former", "the latter", "because of this", "that is",
 ];
 
 /// Whether a sentence only makes sense after the one before it.
@@ -241,7 +203,7 @@ fn depends_on_context(sentence: &str) -> bool {
             .any(|phrase| lower.starts_with(phrase))
 }
 
-/// A statement as it is told on its own: the pronoun that it opens with is `subject`. `None` where it opens with
+/// A statement as it is read on its own: the pronoun that it opens with is `subject`. `None` where it opens with
 /// none, or the subject does not fit it.
 pub(super) fn resolve_pronoun(statement: &str, subject: &str) -> Option<String> {
     let words = prose::words(statement);
@@ -294,34 +256,12 @@ fn capitalise(subject: &str) -> String {
 }
 
 /// Headings that name no subject.
+#[rustfmt::skip]
 const GENERIC_HEADINGS: &[&str] = &[
-    "introduction",
-    "overview",
-    "background",
-    "summary",
-    "conclusion",
-    "conclusions",
-    "abstract",
-    "discussion",
-    "results",
-    "methods",
-    "method",
-    "notes",
-    "example",
-    "examples",
-    "exercises",
-    "references",
-    "details",
-    "contents",
-    "usage",
-    "description",
-    "motivation",
-    "appendix",
-    "preface",
-    "remarks",
-    "further reading",
-    "see also",
-    "history",
+    "introduction", "overview", "background", "summary", "conclusion", "conclusions", "abstract",
+    "discussion", "results", "methods", "method", "notes", "example", "examples", "exercises",
+    "references", "details", "contents", "usage", "description", "motivation", "appendix",
+    "preface", "remarks", "further reading", "see also", "history",
 ];
 
 /// What a section is about, by its headings from the innermost: a short noun phrase.

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use locidb::storage::records::ChunkType;
+use locidb::storage::records::{ChunkRecord, ChunkType, ContentType, Level};
 
 use super::*;
-use loci_documents::{Block, Mark, MarkKind};
+use crate::tokens;
+use loci_documents::{Block, BlockKind, Kind, Mark, MarkKind};
 
 /// Builds a document by appending blocks with their markup.
 #[derive(Default)]

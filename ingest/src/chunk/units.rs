@@ -1,15 +1,16 @@
 //! The smallest parts that chunks are made of: headings, sentences, and blocks that stay whole.
 //!
 //! Always true: units are ascending, do not overlap, and cover every character of the text that is
-//! not white space: what lies between two blocks (fences, bullets, comments) belongs to one of
+//! not white space: what is between two blocks (fences, bullets, comments) belongs to one of
 //! them. No unit has more than [`Limits::hard`] tokens.
 
 use std::ops::Range;
 
 use locidb::storage::records::ContentType;
 
-use crate::{sentences, tokens};
+use crate::tokens;
 use loci_documents::{Block, BlockKind, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 /// How large units may be, in tokens.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +109,7 @@ pub(crate) fn units(parsed: &ParsedDocument, limits: UnitLimits) -> Vec<Unit> {
                 );
             }
             _ => {
-                for span in sentences::spans(&parsed.text[range.clone()]) {
+                for span in sentences(&parsed.text[range.clone()], SentenceRule::Reader) {
                     let span = range.start + span.start..range.start + span.end;
                     push(parsed, block, span, UnitKind::Sentence, limits, &mut units);
                 }
@@ -231,7 +232,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (!inner.is_empty()).then_some(start..start + inner.len())
 }
 
-/// Cuts `text` into trimmed pieces of at most `limit` tokens: after an empty line where one lies in
+/// Cuts `text` into trimmed pieces of at most `limit` tokens: after an empty line where one is in
 /// the last quarter of a piece, else after a line, a word, or at worst a character.
 pub(crate) fn split_by_tokens(text: &str, limit: u32) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();

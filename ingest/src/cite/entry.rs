@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use loci_documents::Reference;
 
-/// Takes an entry apart; what is not told stays empty.
+/// Takes an entry apart; what it lacks stays empty.
 pub(super) fn parse(text: &str) -> Reference {
     let (label, body) = match label(text) {
         Some((label, rest)) => (label, rest),
@@ -79,7 +79,7 @@ pub(super) fn doi(text: &str) -> Option<String> {
     (!suffix.is_empty()).then(|| format!("10.{prefix}/{suffix}"))
 }
 
-/// The year of publication: one in brackets, else the first that stands alone behind the names, else the last.
+/// The year of publication: one in brackets, else the first that is alone behind the names, else the last.
 pub(super) fn year(text: &str) -> Option<Range<usize>> {
     let is_year = |at: usize| {
         let year = text.get(at..at + 4)?;
@@ -116,7 +116,7 @@ pub(super) fn year(text: &str) -> Option<Range<usize>> {
 
 /// Authors, and what follows them.
 fn split_authors(body: &str, year: Option<Range<usize>>) -> (Vec<String>, &str) {
-    // APA and the life sciences: the year stands behind the authors.
+    // APA and the life sciences: the year is behind the authors.
     if let Some(year) = &year {
         let before = body[..year.start].trim_end_matches(['(', ' ']);
         let after = body[year.end..].trim_start_matches(|c: char| c.is_ascii_lowercase());
@@ -132,7 +132,7 @@ fn split_authors(body: &str, year: Option<Range<usize>>) -> (Vec<String>, &str) 
             return (names(before), rest);
         }
     }
-    // IEEE: the title stands in quotation marks.
+    // IEEE: the title is in quotation marks.
     if let Some(open) = body.find(['“', '"']) {
         return (names(&body[..open]), &body[open..]);
     }

@@ -64,7 +64,7 @@ struct ReferenceIndex {
     labels: HashMap<String, u32>,
     /// Whether numbers in brackets are citations.
     is_numbered: bool,
-    /// By the first author's surname, folded: place, second surname, year with its letter, how many authors.
+    /// By [`surname_key`] of the first author: place, second surname, year with its letter, how many authors.
     surnames: BTreeMap<String, Vec<AuthorYear>>,
 }
 
@@ -177,10 +177,10 @@ fn surname(author: &str) -> String {
         }
     };
     let last = family.split_whitespace().next_back().unwrap_or(family);
-    fold(last)
+    surname_key(last)
 }
 
-fn fold(word: &str) -> String {
+fn surname_key(word: &str) -> String {
     locidb::graph::normalise(word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
@@ -216,7 +216,7 @@ fn in_text(text: &str, works: &ReferenceIndex, is_markdown: bool) -> Vec<InTextC
                 range: next..end + 1,
                 references: group,
             }],
-            // `Knuth (1997)`: the names stand before the bracket.
+            // `Knuth (1997)`: the names are before the bracket.
             () => match narrative(&text[lead..next], inside, works) {
                 Some((back, references)) => vec![InTextCitation {
                     range: next - back..end + 1,
@@ -323,7 +323,7 @@ fn names_and_years(part: &str, works: &ReferenceIndex) -> Vec<u32> {
     places
 }
 
-/// Years with their letters, and where they stand. `1981a,b` is two.
+/// Years with their letters, and where they are. `1981a,b` is two.
 fn years(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let words = text.split_inclusive([' ', ',', ';', '\u{a0}']);
@@ -357,7 +357,12 @@ fn names(text: &str) -> (Option<String>, Option<String>) {
         let mut words = part
             .split_whitespace()
             .filter(|word| word.starts_with(char::is_uppercase) && !word.ends_with('.'));
-        people.extend(words.next_back().map(fold).filter(|name| !name.is_empty()));
+        people.extend(
+            words
+                .next_back()
+                .map(surname_key)
+                .filter(|name| !name.is_empty()),
+        );
     }
     let mut people = people.into_iter();
     (people.next(), people.next())
@@ -387,8 +392,8 @@ fn narrative(before: &str, inside: &str, works: &ReferenceIndex) -> Option<(usiz
         .get(1)
         .is_some_and(|(_, word)| *word == "and" || *word == "&");
     let (start, first, second) = match words.get(2).filter(|_| joined && !is_many) {
-        Some(&(at, first)) => (at, fold(first), Some(fold(last))),
-        None => (last_at, fold(last), None),
+        Some(&(at, first)) => (at, surname_key(first), Some(surname_key(last))),
+        None => (last_at, surname_key(last), None),
     };
     if !people[start..].starts_with(char::is_uppercase) {
         return None;

@@ -1,28 +1,18 @@
-//! Where the list of references stands, and where one of its entries ends and the next begins.
+//! Where the list of references is, and where one of its entries ends and the next begins.
 
 use std::ops::Range;
 
 use super::entry::{label, year};
 use crate::chunk::numbering;
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// What the list is called.
+#[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "references",
-    "bibliography",
-    "works cited",
-    "literature cited",
-    "literature",
-    "references and notes",
-    "cited works",
-    "reference list",
-    "références",
-    "literatur",
-    "literaturverzeichnis",
-    "referencias",
-    "bibliografía",
-    "referencer",
+    "references", "bibliography", "works cited", "literature cited", "literature",
+    "references and notes", "cited works", "reference list", "références", "literatur",
+    "literaturverzeichnis", "referencias", "bibliografía", "referencer",
 ];
 /// Entries of one list.
 const ENTRIES_MAX: usize = 20_000;
@@ -34,12 +24,12 @@ const LOOKAHEAD_ENTRIES_MAX: usize = 4;
 
 /// A list of references.
 pub(super) struct ReferenceList {
-    /// Where it stands in the text, with its heading.
+    /// Where it is in the text, with its heading.
     pub(super) range: Range<usize>,
     pub(super) entries: Vec<String>,
 }
 
-/// The list of a document: what stands under the last heading of such a name, or footnotes that are references.
+/// The list of a document: what is under the last heading of such a name, or footnotes that are references.
 pub(super) fn find_reference_list(parsed: &ParsedDocument) -> Option<ReferenceList> {
     let visible = |range: Range<usize>| prose::visible(&parsed.text[range], parsed.kind);
     let opens = |at: &usize| {
@@ -103,7 +93,7 @@ pub(super) fn find_reference_list(parsed: &ParsedDocument) -> Option<ReferenceLi
     let mut lines = Vec::new();
     for block in pieces {
         let alone = matches!(block.kind, BlockKind::ListItem | BlockKind::Reference(_));
-        // A marker such as `1.` stands before the block of a list item.
+        // A marker such as `1.` is before the block of a list item.
         let from = if alone && parsed.text_is_original {
             parsed.text[..block.range.start]
                 .rfind('\n')
@@ -122,7 +112,7 @@ pub(super) fn find_reference_list(parsed: &ParsedDocument) -> Option<ReferenceLi
     (!entries.is_empty()).then_some(ReferenceList { range, entries })
 }
 
-/// `Appendix`, `A Proofs`, `B. Data`, `Supplementary material`: what stands behind a list, however its heading is set.
+/// `Appendix`, `A Proofs`, `B. Data`, `Supplementary material`: what is behind a list, however its heading is set.
 fn is_appendix(title: &str) -> bool {
     let lower = title.to_lowercase();
     let (first, rest) = title.split_once(' ').unwrap_or((title, ""));

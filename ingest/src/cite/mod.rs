@@ -1,7 +1,7 @@
 //! What a paper cites: its list of references read, and the places in its text that cite them.
 //!
-//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what stands under a heading such as
-//! *References*, and citations are told by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
+//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what is under a heading such as
+//! *References*, and citations are recognised by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
 //! Liang et al., 2018)`, `Knuth (1997)`), or by the mark of a footnote that is a reference. What fits no entry of the list is
 //! no citation: a number in brackets is only one where the list is numbered.
 //!
@@ -19,9 +19,9 @@ use locidb::storage::records::{Intent, Level};
 use locidb::{NewChunk, NewCitation, NewReference};
 
 use crate::chunk::positions::Positions;
-use crate::prose;
-use crate::sentences;
+use crate::text::prose;
 use loci_documents::{InTextCitation, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 /// Characters of a sentence around a citation that are kept.
 const CONTEXT_CHARS_MAX: usize = 600;
@@ -161,7 +161,7 @@ impl<'p> SentenceLocator<'p> {
         }
     }
 
-    /// The sentence that a range stands in; of a long one what is near.
+    /// The sentence that contains a range; of a long one what is near.
     fn sentence_at(&mut self, range: &Range<usize>) -> Range<usize> {
         if !self.block.contains(&range.start) {
             self.load_block(range.start);
@@ -189,7 +189,7 @@ impl<'p> SentenceLocator<'p> {
         self.block = block.filter(|block| block.contains(&at)).unwrap_or(at..at);
         let text = &self.parsed.text[self.block.clone()];
         let start = self.block.start;
-        let spans = sentences::spans(text).into_iter();
+        let spans = sentences(text, SentenceRule::Reader).into_iter();
         self.spans = spans
             .map(|span| start + span.start..start + span.end)
             .collect();

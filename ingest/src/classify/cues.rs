@@ -2,6 +2,7 @@
 
 use super::passage::{self, Passage, Sentence};
 use super::phrases::{DEFINITIONS, EXAMPLES, PhraseList, SUPPOSING, THEOREMS};
+use crate::text::lexicon;
 
 /// How many cues there are.
 pub const COUNT: usize = CUES.len();
@@ -55,41 +56,27 @@ const CUES: [Cue; 39] = [
     }),
     // Sentences.
     ("defines", |p| sentence_fraction(p, defines)),
-    ("example", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Exemplifying))
-    }),
+    ("example", |p| phrase_fraction(p, PhraseList::Exemplifying)),
     ("supposes", |p| {
         sentence_fraction(p, |s| s.opens_with(SUPPOSING))
     }),
-    ("shows", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Showing))
-    }),
-    ("we", |p| sentence_fraction(p, |s| s.has(PhraseList::We))),
-    ("you", |p| sentence_fraction(p, |s| s.has(PhraseList::You))),
-    ("must", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Must))
-    }),
-    ("can", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Enabling))
-    }),
-    ("was", |p| sentence_fraction(p, |s| s.has(PhraseList::Past))),
-    ("notions", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Notions))
-    }),
+    ("shows", |p| phrase_fraction(p, PhraseList::Showing)),
+    ("we", |p| phrase_fraction(p, PhraseList::We)),
+    ("you", |p| phrase_fraction(p, PhraseList::You)),
+    ("must", |p| phrase_fraction(p, PhraseList::Must)),
+    ("can", |p| phrase_fraction(p, PhraseList::Enabling)),
+    ("was", |p| phrase_fraction(p, PhraseList::Past)),
+    ("notions", |p| phrase_fraction(p, PhraseList::Notions)),
     ("generic subject", |p| {
         sentence_fraction(p, |s| {
             s.opens_with(&["a", "an", "each", "every", "any", "most", "many"])
         })
     }),
     ("in general", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Generalising))
+        phrase_fraction(p, PhraseList::Generalising)
     }),
-    ("of itself", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::OfItself))
-    }),
-    ("available", |p| {
-        sentence_fraction(p, |s| s.has(PhraseList::Offering))
-    }),
+    ("of itself", |p| phrase_fraction(p, PhraseList::OfItself)),
+    ("available", |p| phrase_fraction(p, PhraseList::Offering)),
     ("opens in small letters", |p| {
         sentence_fraction(p, |s| s.visible.starts_with(char::is_lowercase))
     }),
@@ -135,10 +122,14 @@ fn first_sentence_score(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f3
     bool_score(passage.sentences.first().is_some_and(is))
 }
 
-/// The share of its sentences of which something holds. Of two or three sentences one may be chance.
+/// The share of its sentences of which something holds. One of two or three sentences may be a coincidence.
 fn sentence_fraction(passage: &Passage, is: impl Fn(&Sentence) -> bool) -> f32 {
     let count = passage.sentences.iter().filter(|s| is(s)).count();
     count as f32 / passage.sentences.len().max(3) as f32
+}
+
+fn phrase_fraction(passage: &Passage, phrases: PhraseList) -> f32 {
+    sentence_fraction(passage, |sentence| sentence.has(phrases))
 }
 
 /// Of how many words in five something holds.
@@ -161,7 +152,7 @@ fn rate_among<'a>(words: impl Iterator<Item = &'a str>, is: impl Fn(&str) -> boo
         all += 1;
         count += u32::from(is(word));
     }
-    // Of a few words one may be chance.
+    // One of a few words may be a coincidence.
     count as f32 * 5.0 / all.max(10) as f32
 }
 
@@ -182,9 +173,9 @@ fn introduces_name(sentence: &Sentence) -> bool {
             continue;
         }
         let named = rest.next();
-        if named.is_some_and(|w| {
-            w.len() > 1 && !crate::lexicon::is_stop(w) || matches!(w, "a" | "an" | "the")
-        }) {
+        if named
+            .is_some_and(|w| w.len() > 1 && !lexicon::is_stop(w) || matches!(w, "a" | "an" | "the"))
+        {
             return true;
         }
     }
@@ -230,9 +221,7 @@ fn heading_repetition(passage: &Passage) -> f32 {
     };
     let heading = passage.heading.split(|c: char| !c.is_alphanumeric());
     let heading_words: Vec<&str> = heading
-        .filter(|w| {
-            w.len() > 2 && w.starts_with(char::is_alphabetic) && !crate::lexicon::is_stop(w)
-        })
+        .filter(|w| w.len() > 2 && w.starts_with(char::is_alphabetic) && !lexicon::is_stop(w))
         .collect();
     let repeated = heading_words
         .iter()

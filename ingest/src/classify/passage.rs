@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use loci_documents::{Block, BlockKind, Kind, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 use super::phrases::{PhraseList, PhraseListSet};
-use crate::{prose, sentences, tokens};
+use crate::text::prose;
+use crate::tokens;
 
 /// A run of a document, read for what it is for.
 #[derive(Clone, Debug, Default)]
 pub struct Passage {
-    /// The heading that it stands under, in lower case; empty where there is none.
+    /// The heading that it is under, in lower case; empty where there is none.
     pub(super) heading: String,
     /// Its sentences of prose.
     pub(super) sentences: Vec<Sentence>,
@@ -18,11 +20,11 @@ pub struct Passage {
     pub(super) is_headed: bool,
     /// Tokens of all its blocks.
     pub(super) tokens: TokenCounts,
-    /// Whether code stands right before it.
+    /// Whether code is right before it.
     pub(super) follows_code: bool,
 }
 
-/// Tokens by what they stand in.
+/// Tokens by what contains them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TokenCounts {
     pub(super) all: u32,
@@ -181,7 +183,7 @@ impl Passage {
         if kind.is_code() {
             return;
         }
-        let spans = sentences::spans(text).into_iter();
+        let spans = sentences(text, SentenceRule::Reader).into_iter();
         let visible = spans.map(|span| prose::visible(&text[span], kind));
         let visible = visible.filter(|sentence| !sentence.is_empty());
         self.sentences.extend(visible.map(Sentence::new));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// A list of phrases that stand anywhere in a sentence, by what they say.
+/// A list of phrases anywhere in a sentence, by what they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhraseList {
     /// Says that an example is given.
@@ -72,259 +72,69 @@ static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(PhraseList, &str)>>> = LazyLoc
     phrases
 });
 
+#[rustfmt::skip]
 const LISTS: &[(PhraseList, &[&str])] = &[
-    (PhraseList::Exemplifying, EXEMPLIFYING),
-    (PhraseList::Showing, SHOWING),
-    (PhraseList::We, WE),
-    (PhraseList::You, YOU),
-    (PhraseList::Must, MUST),
-    (PhraseList::Enabling, ENABLING),
-    (PhraseList::Past, PAST),
-    (PhraseList::Notions, NOTIONS),
-    (PhraseList::Generalising, GENERALISING),
-    (PhraseList::Defining, DEFINING),
-    (PhraseList::OfItself, OF_ITSELF),
-    (PhraseList::Offering, OFFERING),
-    (PhraseList::Citing, CITING),
-];
-
-const EXEMPLIFYING: &[&str] = &[
-    "for example",
-    "for instance",
-    "as an example",
-    "an example",
-    "this example",
-    "the following example",
-    "to illustrate",
-    "as an illustration",
-    "our example",
-    "the above example",
-    "working example",
-    "example of",
-    "illustrates",
-];
-
-const SHOWING: &[&str] = &[
-    "listing",
-    "as follows",
-    "shown below",
-    "the following",
-    "output",
-    "prints",
-    "printed",
-    "the result",
-    "this code",
-    "the code",
-    "compile",
-    "run",
-    "we have",
-    "we get",
-    "we see",
-    "we can see",
-    "gives",
-    "error",
-    "now",
-];
-
-const WE: &[&str] = &["we", "we'll", "we've", "we're", "let's", "us", "our"];
-
-const YOU: &[&str] = &["you", "your", "you'll", "you've", "you're"];
-
-const MUST: &[&str] = &["must", "should", "shall", "required"];
-
-const ENABLING: &[&str] = &[
-    "can", "may", "allows", "allow", "provides", "provide", "ensures", "ensure", "enables",
-    "enable", "supports", "support",
-];
-
-const PAST: &[&str] = &["was", "were", "had", "did", "became"];
-
-const NOTIONS: &[&str] = &[
-    "idea",
-    "concept",
-    "concepts",
-    "principle",
-    "abstraction",
-    "abstractions",
-    "mechanism",
-    "mechanisms",
-    "approach",
-    "property",
-    "properties",
-    "problem",
-    "purpose",
-    "goal",
-    "notion",
-    "technique",
-    "strategy",
-    "policy",
-    "requirement",
-    "kind of",
-    "type of",
-    "types of",
-    "kinds of",
-    "form of",
-    "interface",
-    "structure",
-    "object",
-    "objects",
-    "system",
-    "systems",
-];
-
-const GENERALISING: &[&str] = &[
-    "in general",
-    "generally",
-    "usually",
-    "typically",
-    "often",
-    "most",
-    "common",
-    "commonly",
-    "always",
-    "any",
-    "every",
-    "never",
-    "many",
-    "fundamental",
-    "basic",
-    "simplest",
-];
-
-const DEFINING: &[&str] = &[
-    "is defined as",
-    "are defined as",
-    "is defined to be",
-    "are defined by",
-    "is defined by",
-    "we define",
-    "refers to",
-    "refer to",
-    "is known as",
-    "are known as",
-    "known as",
-    "by definition",
-    "the law of",
-    "the principle of",
-    "states that",
-    "is the study of",
-    "the theorem",
-    "is said to",
-    "we say that",
-    "stands for",
-    "means that",
-    "consists of",
-    "consisting of",
-    "the idea of",
-    "abbreviation for",
-    "key idea",
-    "fundamental principle",
-];
-
-const OF_ITSELF: &[&str] = &[
-    "in this chapter",
-    "this chapter",
-    "this section",
-    "in this section",
-    "the next section",
-    "the previous section",
-    "this book",
-    "this post",
-    "blog post",
-    "this paper",
-    "we will",
-    "we'll",
-    "see section",
-    "see chapter",
-    "see appendix",
-    "chapter",
-    "handbook",
-    "manual",
-];
-
-const OFFERING: &[&str] = &[
-    "available",
-    "provided",
-    "package",
-    "packages",
-    "version",
-    "versions",
-    "software",
-    "default",
-    "command line",
-    "option",
-    "options",
-];
-
-const CITING: &[&str] = &[
-    "doi",
-    "isbn",
-    "retrieved",
-    "archived",
-    "pp",
-    "eds",
-    "et al",
-    "vol",
-    "press",
+    (PhraseList::Exemplifying, &["for example", "for instance", "as an example", "an example",
+        "this example", "the following example", "to illustrate", "as an illustration",
+        "our example", "the above example", "working example", "example of", "illustrates"]),
+    (PhraseList::Showing, &["listing", "as follows", "shown below", "the following", "output",
+        "prints", "printed", "the result", "this code", "the code", "compile", "run", "we have",
+        "we get", "we see", "we can see", "gives", "error", "now"]),
+    (PhraseList::We, &["we", "we'll", "we've", "we're", "let's", "us", "our"]),
+    (PhraseList::You, &["you", "your", "you'll", "you've", "you're"]),
+    (PhraseList::Must, &["must", "should", "shall", "required"]),
+    (PhraseList::Enabling, &["can", "may", "allows", "allow", "provides", "provide", "ensures",
+        "ensure", "enables", "enable", "supports", "support"]),
+    (PhraseList::Past, &["was", "were", "had", "did", "became"]),
+    (PhraseList::Notions, &["idea", "concept", "concepts", "principle", "abstraction",
+        "abstractions", "mechanism", "mechanisms", "approach", "property", "properties", "problem",
+        "purpose", "goal", "notion", "technique", "strategy", "policy", "requirement", "kind of",
+        "type of", "types of", "kinds of", "form of", "interface", "structure", "object", "objects",
+        "system", "systems"]),
+    (PhraseList::Generalising, &["in general", "generally", "usually", "typically", "often", "most",
+        "common", "commonly", "always", "any", "every", "never", "many", "fundamental", "basic",
+        "simplest"]),
+    (PhraseList::Defining, &["is defined as", "are defined as", "is defined to be",
+        "are defined by", "is defined by", "we define", "refers to", "refer to", "is known as",
+        "are known as", "known as", "by definition", "the law of", "the principle of",
+        "states that", "is the study of", "the theorem", "is said to", "we say that", "stands for",
+        "means that", "consists of", "consisting of", "the idea of", "abbreviation for", "key idea",
+        "fundamental principle"]),
+    (PhraseList::OfItself, &["in this chapter", "this chapter", "this section", "in this section",
+        "the next section", "the previous section", "this book", "this post", "blog post",
+        "this paper", "we will", "we'll", "see section", "see chapter", "see appendix", "chapter",
+        "handbook", "manual"]),
+    (PhraseList::Offering, &["available", "provided", "package", "packages", "version", "versions",
+        "software", "default", "command line", "option", "options"]),
+    (PhraseList::Citing, &["doi", "isbn", "retrieved", "archived", "pp", "eds", "et al", "vol",
+        "press"]),
 ];
 
 /// Headings and labels of examples.
+#[rustfmt::skip]
 pub(super) const EXAMPLES: &[&str] = &[
-    "example",
-    "examples",
-    "worked",
-    "demonstration",
-    "walkthrough",
-    "sample session",
-    "sample problem",
-    "case study",
-    "tutorial",
+    "example", "examples", "worked", "demonstration", "walkthrough", "sample session",
+    "sample problem", "case study", "tutorial",
 ];
 
 /// Words of headings under which notions are explained.
+#[rustfmt::skip]
 pub(super) const DEFINITIONS: &[&str] = &[
-    "definition",
-    "definitions",
-    "theorem",
-    "lemma",
-    "law",
-    "laws",
-    "principle",
-    "principles",
-    "axioms",
-    "concepts",
-    "terminology",
-    "overview",
-    "key idea",
-    "rules",
+    "definition", "definitions", "theorem", "lemma", "law", "laws", "principle", "principles",
+    "axioms", "concepts", "terminology", "overview", "key idea", "rules",
 ];
 
 /// Labels of what is stated formally.
+#[rustfmt::skip]
 pub(super) const THEOREMS: &[&str] = &[
-    "definition",
-    "theorem",
-    "lemma",
-    "corollary",
-    "axiom",
-    "law",
-    "principle",
+    "definition", "theorem", "lemma", "corollary", "axiom", "law", "principle",
 ];
 
 /// How a case to be thought through opens.
+#[rustfmt::skip]
 pub(super) const SUPPOSING: &[&str] = &[
-    "suppose",
-    "consider",
-    "imagine",
-    "let's",
-    "let us",
-    "say",
-    "assume",
-    "now let's",
-    "first let's",
-    "here's",
-    "here is",
-    "try",
-    "say we",
+    "suppose", "consider", "imagine", "let's", "let us", "say", "assume", "now let's",
+    "first let's", "here's", "here is", "try", "say we",
 ];
 
 #[cfg(test)]

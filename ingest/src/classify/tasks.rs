@@ -35,7 +35,7 @@ pub(super) fn is_exercise(passage: &Passage) -> bool {
         _ => 0.0,
     };
     let worth: f32 = passage.sentences.iter().map(worth).sum();
-    // Of two or three sentences one may be chance.
+    // One of two or three sentences may be a coincidence.
     let density = DENSITY_WEIGHT * worth / passage.sentences.len().max(3) as f32;
     heading_score(&passage.heading) + opening + density >= SCORE_MIN
 }
@@ -61,42 +61,18 @@ fn is_task(sentence: &Sentence) -> bool {
     !sentence.is_question() && sentence.opens_with(IMPERATIVES)
 }
 
+#[rustfmt::skip]
 const HEADINGS: &[&str] = &[
-    "exercise",
-    "exercises",
-    "questions",
-    "problems",
-    "quiz",
-    "homework",
+    "exercise", "exercises", "questions", "problems", "quiz", "homework",
 ];
 
 /// Verbs that set a task when they open a sentence.
+#[rustfmt::skip]
 const IMPERATIVES: &[&str] = &[
-    "solve",
-    "calculate",
-    "find",
-    "determine",
-    "prove",
-    "compute",
-    "show that",
-    "derive",
-    "evaluate",
-    "sketch",
-    "explain why",
-    "explain how",
-    "describe how",
-    "write a program",
-    "write a function",
-    "modify",
-    "implement",
-    "verify that",
-    "estimate",
-    "simplify",
-    "construct",
-    "design",
-    "discuss",
-    "give an example",
-    "justify",
+    "solve", "calculate", "find", "determine", "prove", "compute", "show that", "derive",
+    "evaluate", "sketch", "explain why", "explain how", "describe how", "write a program",
+    "write a function", "modify", "implement", "verify that", "estimate", "simplify", "construct",
+    "design", "discuss", "give an example", "justify",
 ];
 
 #[cfg(test)]

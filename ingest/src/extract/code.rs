@@ -8,9 +8,10 @@ use locidb::{NewChunk, NewConcept, NewRelation};
 use super::reading::Leaves;
 use super::{DESCRIPTION_CHARS_MAX, ExtractSettings, best_per_leaf};
 use crate::chunk::positions::Positions;
-use crate::terms::truncate;
-use crate::{lexicon, sentences};
+use crate::text::lexicon;
+use crate::text::terms::truncate;
 use loci_documents::{BlockKind, ParsedDocument};
+use loci_types::text::sentences::{SentenceRule, sentences};
 
 /// Something that the file defines.
 struct Symbol<'a> {
@@ -62,30 +63,11 @@ pub(crate) fn extract(
 }
 
 /// Methods that every type has and that say nothing of one.
+#[rustfmt::skip]
 const TRIVIAL: &[&str] = &[
-    "fmt",
-    "clone",
-    "drop",
-    "default",
-    "from",
-    "into",
-    "eq",
-    "ne",
-    "cmp",
-    "hash",
-    "deref",
-    "deref_mut",
-    "as_ref",
-    "as_mut",
-    "next",
-    "index",
-    "new",
-    "__init__",
-    "__repr__",
-    "__str__",
-    "__eq__",
-    "__hash__",
-    "__len__",
+    "fmt", "clone", "drop", "default", "from", "into", "eq", "ne", "cmp", "hash", "deref",
+    "deref_mut", "as_ref", "as_mut", "next", "index", "new", "__init__", "__repr__", "__str__",
+    "__eq__", "__hash__", "__len__",
 ];
 
 /// Kinds of definitions that are worth a concept.
@@ -334,7 +316,9 @@ pub(crate) fn documentation(text: &str) -> Option<String> {
         .split("\n\n")
         .map(str::trim)
         .find(|part| part.chars().any(char::is_alphabetic) && !part.starts_with("```"))?;
-    let first = sentences::spans(paragraph).into_iter().next()?;
+    let first = sentences(paragraph, SentenceRule::Reader)
+        .into_iter()
+        .next()?;
     let sentence: Vec<&str> = paragraph[first].split_whitespace().collect();
     Some(truncate(&sentence.join(" "), DESCRIPTION_CHARS_MAX))
 }

@@ -17,8 +17,8 @@ use locidb::NewConcept;
 use super::reading::Line;
 use super::select::{SelectedConcept, is_short};
 use super::{ExtractSettings, best_per_leaf};
-use crate::lexicon;
-use crate::prose::{self, Word};
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
 
 /// The type of a concept that is a date.
 const KIND: &str = "date";
@@ -152,7 +152,9 @@ fn date_len(text: &str, words: &[Word<'_>], at: usize) -> usize {
     if is_day(first) && month(1) {
         return 2 + year(2);
     }
-    if is_ordinal(first) && joined(1) && matches!(rest[1].folded.as_str(), "century" | "millennium")
+    if is_ordinal(first)
+        && joined(1)
+        && matches!(rest[1].singular.as_str(), "century" | "millennium")
     {
         return 2 + usize::from(joined(2) && is_era(rest[2].surface));
     }
@@ -165,7 +167,7 @@ fn date_len(text: &str, words: &[Word<'_>], at: usize) -> usize {
     years(text, words, at)
 }
 
-/// What stands between a word and the one before it.
+/// What is between a word and the one before it.
 fn between<'a>(text: &'a str, words: &[Word<'_>], i: usize) -> &'a str {
     &text[words[i - 1].end()..words[i].start]
 }
@@ -204,7 +206,7 @@ fn is_later(from: &str, to: &str) -> bool {
     }
 }
 
-/// Whether what stands before a number lets it be a year.
+/// Whether what is before a number lets it be a year.
 fn is_year_in_context(text: &str, words: &[Word<'_>], at: usize) -> bool {
     let before = text[..words[at].start].trim_end_matches(' ');
     let after = &text[words[at].end()..];
@@ -268,19 +270,12 @@ fn is_cited(text: &str, words: &[Word<'_>], at: usize) -> bool {
     named || previous.surface == "al"
 }
 
+#[rustfmt::skip]
 fn is_part_of_year(word: &str) -> bool {
     matches!(
         word,
-        "spring"
-            | "summer"
-            | "autumn"
-            | "fall"
-            | "winter"
-            | "end"
-            | "beginning"
-            | "start"
-            | "election"
-            | "elections"
+        "spring" | "summer" | "autumn" | "fall" | "winter" | "end" | "beginning" | "start"
+        | "election" | "elections"
     )
 }
 
@@ -288,7 +283,7 @@ fn is_part_of_year(word: &str) -> bool {
 fn is_not_quantity(words: &[Word<'_>], next: usize) -> bool {
     words.get(next).is_none_or(|word| {
         let lower = word.surface.to_lowercase();
-        let plural = word.folded != lower && !lexicon::is_verb(&lower);
+        let plural = word.singular != lower && !lexicon::is_verb(&lower);
         word.gap_before
             || lexicon::is_stop(&lower)
             || word.is_capitalised()
@@ -355,7 +350,7 @@ fn year(word: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose::words;
+    use crate::text::prose::words;
 
     fn found(text: &str) -> Vec<&str> {
         let words = words(text);

@@ -12,21 +12,21 @@ use std::ops::Range;
 
 use super::name::{core, is_name};
 use super::reading::WordUsage;
-use crate::lexicon;
-use crate::prose::Word;
+use crate::text::lexicon;
+use crate::text::prose::Word;
 
 /// A statement about a name, as runs of the sentence's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Definition {
     /// What is defined.
     pub(crate) subject: Range<usize>,
-    /// What it is said to be, where that is a name itself.
+    /// What it is defined as, where that is a name itself.
     pub(crate) genus: Option<Range<usize>>,
-    /// How outright it is said, 2 to 4.
+    /// How explicitly it is stated, 2 to 4.
     pub(crate) rank: u8,
 }
 
-/// How many words of a sentence may stand before the verb that defines.
+/// How many words of a sentence may be before the verb that defines.
 const SUBJECT_END_MAX: usize = 18;
 
 /// The definition that a sentence makes, if it does.
@@ -68,7 +68,7 @@ fn explicit_definition(words: &[Word<'_>], usage: &WordUsage) -> Option<Definiti
     })
 }
 
-/// Length in words and rank of the defining verb that `said` starts with; an article after `is` is
+/// Length in words and rank of the defining verb that the words start with; an article after `is` is
 /// part of it.
 fn defining_verb(words: &[&str]) -> Option<(usize, u8)> {
     match *words {
@@ -92,7 +92,7 @@ fn defining_verb(words: &[&str]) -> Option<(usize, u8)> {
 /// before a bracket or an apposition that ends at the verb. None where there is more than that.
 fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
     let opening = lower(&words[0]);
-    // `In Rust, ownership is …`: what stands before the comma is an adverbial.
+    // `In Rust, ownership is …`: what is before the comma is an adverbial.
     let adverbial = matches!(
         opening.as_str(),
         "in" | "for" | "here" | "informally" | "formally" | "technically" | "within" | "under"
@@ -117,7 +117,7 @@ fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
 /// little and `kind of` left out.
 fn genus(words: &[Word<'_>], mut start: usize, usage: &WordUsage) -> Option<Range<usize>> {
     let is_kind = |i: usize| {
-        let word = words.get(i).map(|w| w.folded.clone()).unwrap_or_default();
+        let word = words.get(i).map(|w| w.singular.clone()).unwrap_or_default();
         matches!(
             word.as_str(),
             "kind" | "type" | "form" | "sort" | "class" | "variant" | "example" | "instance"
@@ -279,7 +279,7 @@ fn also_called(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose::words;
+    use crate::text::prose::words;
 
     /// Subject, genus and rank.
     type Shown<'a> = (&'a str, &'a str, u8);

@@ -7,9 +7,9 @@ use super::name::{self, core, is_name, key};
 use super::proper;
 use super::reading::{Line, WordUsage};
 use crate::chunk::numbering;
-use crate::lexicon;
-use crate::prose::{self, Word};
-use crate::terms;
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
+use crate::text::terms;
 
 /// What speaks for a name.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +28,9 @@ pub(crate) struct Candidate {
     pub(crate) capitalised: u32,
     /// Quoted.
     pub(crate) quoted: u32,
-    /// How often it stands as a phrase of its own in running text.
+    /// How often it is a phrase of its own in running text.
     pub(crate) phrase: u32,
-    /// What it is said to be: keys, and the line that says so.
+    /// What it is defined as: keys, and the line that says so.
     pub(crate) genera: Vec<(String, usize)>,
     /// Other names, as written.
     pub(crate) synonyms: Vec<String>,
@@ -88,7 +88,7 @@ impl Candidates {
         }
     }
 
-    /// The title of the file, without what brackets at its end tell apart.
+    /// The title of the file, without what brackets at its end add.
     fn add_title(&mut self, title: &str, usage: &WordUsage) {
         let title = match title.rfind(" (") {
             Some(at) if title.ends_with(')') => &title[..at],

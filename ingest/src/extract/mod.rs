@@ -6,7 +6,7 @@
 //! [`proper`] where a proper name begins and ends. Dates are concepts of their own type and take
 //! part in no relation: a year would relate what has nothing in common.
 //!
-//! Always true: names are unique by their folded words; mentions are counted in passages (leaves)
+//! Always true: names are unique by their singular words; mentions are counted in passages (leaves)
 //! only, ascending; a passage has at most [`ExtractSettings::entities_per_chunk`] concepts beside
 //! half as many dates and serves as evidence of at most [`ExtractSettings::relations_per_chunk`]
 //! relations; every name in a relation is a concept and no date; the same file gives the same
@@ -33,8 +33,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_documents::{BlockKind, ParsedDocument};
 use locidb::{NewChunk, NewConcept, NewRelation};
 
-use crate::prose;
-use crate::terms::truncate;
+use crate::text::prose;
+use crate::text::terms::truncate;
 pub(crate) use code::documentation;
 use gather::Candidates;
 use reading::WordUsage;
@@ -66,7 +66,7 @@ const DESCRIPTION_CHARS_MAX: usize = 320;
 ///
 /// `chunks`: what [`chunk`](crate::chunk::chunk) made of `parsed`. Mentions and evidence are places
 /// in that list. A weight is the number of sentences that state a relation; where two concepts only
-/// stand together, half the number of sentences, three at most.
+/// are together, half the number of sentences, three at most.
 ///
 /// # Cost
 /// A few passes over the text.
@@ -115,7 +115,7 @@ fn concepts(chosen: &[SelectedConcept], lines: &[reading::Line]) -> Vec<NewConce
     chosen.iter().map(make).collect()
 }
 
-/// For every passage the best `limit` of what it contains. `contents`: what stands in which passage,
+/// For every passage the best `limit` of what it contains. `contents`: what is in which passage,
 /// with how well it ranks there. Ties go by number.
 fn best_per_leaf(
     contents: &BTreeMap<u32, Vec<(f32, usize)>>,

@@ -1,16 +1,16 @@
 //! Which runs of words are fit to name a concept.
 
 use super::reading::WordUsage;
-use crate::lexicon;
-use crate::prose::Word;
+use crate::text::lexicon;
+use crate::text::prose::Word;
 
 /// The most words that a name has.
 pub(crate) const NAME_WORDS_MAX: usize = 6;
 
-/// The key that names are merged by within a file: folded words, one blank between them.
+/// The key that names are merged by within a file: singular words, one blank between them.
 pub(crate) fn key(words: &[Word<'_>]) -> String {
-    let folded: Vec<&str> = words.iter().map(|word| word.folded.as_str()).collect();
-    folded.join(" ")
+    let singular: Vec<&str> = words.iter().map(|word| word.singular.as_str()).collect();
+    singular.join(" ")
 }
 
 /// Cuts articles and weak adjectives off the front of a run and function words off its end.
@@ -58,7 +58,7 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &WordUsage) -> bool {
         && run.iter().any(|w| letters(w.surface) >= 3)
 }
 
-/// Whether a word may stand anywhere in a name: no debris, no apparatus, no lone small letter.
+/// Whether a word may be anywhere in a name: no debris, no apparatus, no lone small letter.
 fn is_name_word(word: &Word<'_>) -> bool {
     let lone = word.surface.chars().count() == 1 && word.surface.starts_with(char::is_lowercase);
     has_only_word_chars(word.surface)
@@ -87,7 +87,7 @@ fn can_end_name(word: &Word<'_>, usage: &WordUsage) -> bool {
         && (!lexicon::is_stop(&lower) || word.is_acronym())
         && !lexicon::is_adverb(&lower)
         && !lexicon::is_weak(&lower)
-        && !lexicon::is_vague(&word.folded)
+        && !lexicon::is_vague(&word.singular)
         && (!lower.ends_with("ed") || usage.is_proper(&lower))
         && !lexicon::is_participle(&lower)
         && (lower.ends_with("ing") || !usage.acts_as_verb(&lower))
@@ -105,8 +105,8 @@ fn is_single_name(word: &Word<'_>, usage: &WordUsage) -> bool {
     long && is_name_word(word)
         && (!is_past(&lower) || usage.is_proper(&lower))
         && !lexicon::is_stop(&lower)
-        && !lexicon::is_general(&word.folded)
-        && !lexicon::is_vague(&word.folded)
+        && !lexicon::is_general(&word.singular)
+        && !lexicon::is_vague(&word.singular)
         && !lexicon::is_weak(&lower)
         && !lexicon::is_adverb(&lower)
         && (!usage.is_verb(&lower) || usage.is_proper(&lower))
@@ -145,7 +145,7 @@ pub(crate) fn identifier(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose::words;
+    use crate::text::prose::words;
 
     fn named(text: &str) -> bool {
         let found = words(text);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::reading::{Line, WordUsage};
-use crate::lexicon;
-use crate::prose::Word;
+use crate::text::lexicon;
+use crate::text::prose::Word;
 
 /// One occurrence of a name in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl NameFinder {
         let mut found = Vec::new();
         let mut i = 0;
         while i < words.len() {
-            let fitting = self.by_first.get(&words[i].folded).into_iter().flatten();
+            let fitting = self.by_first.get(&words[i].singular).into_iter().flatten();
             let mut fitting = fitting.filter(|(name, _)| matches(&words[i..], name));
             let hit = fitting
                 .find(|(name, id)| self.has_required_form(*id, line, &words[i..i + name.len()]));
@@ -90,7 +90,7 @@ fn matches(words: &[Word<'_>], name: &[String]) -> bool {
         && words
             .iter()
             .zip(name)
-            .all(|(word, part)| word.folded == *part)
+            .all(|(word, part)| word.singular == *part)
         && words[1..name.len()].iter().all(|word| !word.gap_before)
 }
 
@@ -142,12 +142,12 @@ fn to_singular(form: &str, key: &str) -> String {
     let (head, last) = form
         .rsplit_once(' ')
         .map_or(("", form), |(head, last)| (head, last));
-    let folded = key.rsplit(' ').next().unwrap_or(key);
-    let ordinary = last.chars().all(|c| c.is_ascii_lowercase()) && last.len() > folded.len();
+    let singular = key.rsplit(' ').next().unwrap_or(key);
+    let ordinary = last.chars().all(|c| c.is_ascii_lowercase()) && last.len() > singular.len();
     match (ordinary, head.is_empty()) {
         (false, _) => form.to_owned(),
-        (true, true) => folded.to_owned(),
-        (true, false) => format!("{head} {folded}"),
+        (true, true) => singular.to_owned(),
+        (true, false) => format!("{head} {singular}"),
     }
 }
 

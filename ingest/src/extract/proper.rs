@@ -17,8 +17,8 @@ use std::ops::Range;
 use super::dates;
 use super::name::{has_only_word_chars, letters};
 use super::reading::WordUsage;
-use crate::lexicon;
-use crate::prose::Word;
+use crate::text::lexicon;
+use crate::text::prose::Word;
 
 /// The most words that a proper name has.
 pub(crate) const PROPER_WORDS_MAX: usize = 8;
@@ -53,7 +53,7 @@ pub(crate) fn names(words: &[Word<'_>], usage: &WordUsage) -> Vec<Range<usize>> 
     found
 }
 
-/// Whether a line is written as a title: capitals tell nothing in it. Commas between them do.
+/// Whether a line is written as a title: capitals mean nothing in it. Commas between them do.
 fn is_title_case(words: &[Word<'_>]) -> bool {
     let capitals = words.iter().filter(|w| w.is_capitalised()).count();
     let gaps = words.iter().filter(|w| w.gap_before).count();
@@ -119,7 +119,7 @@ fn name_end(words: &[Word<'_>], start: usize) -> usize {
 /// Whether a number may close a name: `Apollo 11`, but `Theorem 3`.
 fn takes_number(run: &[Word<'_>]) -> bool {
     let last = &run[run.len() - 1];
-    let part = run.len() == 1 && lexicon::is_numbered(&last.folded);
+    let part = run.len() == 1 && lexicon::is_numbered(&last.singular);
     is_capital(last) && !last.is_possessive && !part
 }
 
@@ -140,7 +140,7 @@ fn joined_name_end(words: &[Word<'_>], start: usize, end: usize) -> usize {
                 .any(|w| w.surface == "of" || w.surface == "for")
                 && words[start..end]
                     .iter()
-                    .any(|w| lexicon::is_institution(&w.folded))
+                    .any(|w| lexicon::is_institution(&w.singular))
         }
         [particle] => PARTICLES.contains(&particle),
         [first, second] => PARTICLES.contains(&first) && PARTICLES.contains(&second),
@@ -228,7 +228,7 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &WordUsage) -> bool {
 /// Whether a word may carry a name of several: `York` in `New York`, but not `Part` in `Part B`.
 fn is_distinctive(word: &Word<'_>) -> bool {
     letters(word.surface) >= 2
-        && !lexicon::is_general(&word.folded)
+        && !lexicon::is_general(&word.singular)
         && !lexicon::is_stop(&word.surface.to_lowercase())
 }
 
@@ -247,7 +247,7 @@ pub(crate) fn is_title(words: &[Word<'_>]) -> bool {
             .all(|w| is_number(w.surface) || has_only_word_chars(w.surface))
         && words
             .iter()
-            .any(|w| !lexicon::is_general(&w.folded) && letters(w.surface) > 2)
+            .any(|w| !lexicon::is_general(&w.singular) && letters(w.surface) > 2)
 }
 
 fn is_single(word: &Word<'_>, usage: &WordUsage) -> bool {
@@ -258,15 +258,15 @@ fn is_single(word: &Word<'_>, usage: &WordUsage) -> bool {
         && has_only_word_chars(word.surface)
         && !lexicon::is_citation_word(&lower)
         && (!lexicon::is_stop(&lower) || word.is_acronym())
-        && !lexicon::is_numbered(&word.folded)
-        && !lexicon::is_vague(&word.folded)
+        && !lexicon::is_numbered(&word.singular)
+        && !lexicon::is_vague(&word.singular)
         && !lexicon::is_weak(&lower)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose;
+    use crate::text::prose;
 
     fn found(text: &str) -> Vec<String> {
         let words = prose::words(text);

@@ -9,8 +9,8 @@ use crate::chunk::marks::Marks;
 use crate::chunk::numbering;
 use crate::chunk::positions::Positions;
 use crate::chunk::units::{Unit, UnitKind, UnitLimits, units};
-use crate::lexicon;
-use crate::prose::{self, Word};
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
 use loci_documents::{BlockKind, MarkKind, ParsedDocument};
 
 /// A sentence or heading.
@@ -154,7 +154,7 @@ impl Leaves {
     }
 }
 
-/// How the file uses its words: what stands before and after them tells nouns from verbs.
+/// How the file uses its words: what is before and after them distinguishes nouns from verbs.
 #[derive(Debug, Default)]
 pub(crate) struct WordUsage(BTreeMap<String, UsageCounts>);
 
@@ -206,7 +206,7 @@ impl WordUsage {
         self.0.get(lower).copied().unwrap_or_default()
     }
 
-    /// Whether a lower-case word is used as a verb here, as far as can be told.
+    /// Whether a lower-case word is used as a verb here, as far as that is known.
     pub(crate) fn is_verb(&self, lower: &str) -> bool {
         let UsageCounts { noun, verb, .. } = self.counts(lower);
         if lexicon::is_verb(lower) {
@@ -216,7 +216,7 @@ impl WordUsage {
         }
     }
 
-    /// Whether a lower-case word inside a phrase is a verb. A verb in its base form may well stand
+    /// Whether a lower-case word inside a phrase is a verb. A verb in its base form may well be
     /// for a noun there (`borrow checker`, `compiler pass`).
     pub(crate) fn acts_as_verb(&self, lower: &str) -> bool {
         let UsageCounts { noun, verb, .. } = self.counts(lower);
@@ -227,13 +227,13 @@ impl WordUsage {
         }
     }
 
-    /// Whether a word stands where a verb stands more often than where a noun does.
+    /// Whether a word is where a verb is more often than where a noun does.
     pub(crate) fn is_mostly_verb(&self, lower: &str) -> bool {
         let UsageCounts { noun, verb, .. } = self.counts(lower);
         verb > noun
     }
 
-    /// How often a word stands behind an article or the like.
+    /// How often a word is behind an article or the like.
     pub(crate) fn noun_count(&self, lower: &str) -> u32 {
         self.counts(lower).noun
     }
@@ -243,7 +243,7 @@ impl WordUsage {
         self.counts(lower).lower_inside > 0
     }
 
-    /// Whether a word is written with a capital wherever it stands inside a sentence.
+    /// Whether a word is written with a capital wherever it is inside a sentence.
     pub(crate) fn is_proper(&self, lower: &str) -> bool {
         let uses = self.counts(lower);
         uses.capital_inside > 0 && uses.lower_inside * 4 <= uses.capital_inside
@@ -253,7 +253,7 @@ impl WordUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose;
+    use crate::text::prose;
 
     #[test]
     fn a_word_behind_may_is_a_verb_and_behind_the_month_none() {

@@ -1,7 +1,7 @@
 //! Relations between the concepts of a file.
 //!
 //! Two concepts that follow one another in a sentence are related by the verb between them, where
-//! it is one of [`VERBS`] and nothing else of weight stands between. Direction: what is required is
+//! it is one of [`VERBS`] and nothing else of weight is between. Direction: what is required is
 //! `PREREQUISITE_FOR` what requires it. A definition relates a concept to its genus by `IS_A`.
 //! Concepts that keep standing in the same sentences are `RELATED_TO` one another.
 
@@ -12,9 +12,9 @@ use locidb::NewRelation;
 use super::reading::Line;
 use super::select::SelectedConcept;
 use super::{ExtractSettings, best_per_leaf};
-use crate::lexicon;
-use crate::prose::Word;
-use crate::terms::truncate;
+use crate::text::lexicon;
+use crate::text::prose::Word;
+use crate::text::terms::truncate;
 
 const DESCRIPTION_CHARS_MAX: usize = 240;
 /// What one shared sentence is worth, and the most that sharing is worth.
@@ -25,109 +25,65 @@ const PAIRED_CONCEPTS_MAX: usize = 8;
 /// Files of up to this many sentences are short: standing together once is enough.
 const SHORT_FILE_SENTENCES_MAX: usize = 40;
 
-/// (the words of the verb, the relation, whether it leads from the second concept to the first)
-const VERBS: &[(&[&str], &str, bool)] = &[
-    (&["requires"], "PREREQUISITE_FOR", true),
-    (&["require"], "PREREQUISITE_FOR", true),
-    (&["needs"], "PREREQUISITE_FOR", true),
-    (&["need"], "PREREQUISITE_FOR", true),
-    (&["depends", "on"], "PREREQUISITE_FOR", true),
-    (&["depends", "upon"], "PREREQUISITE_FOR", true),
-    (&["depend", "on"], "PREREQUISITE_FOR", true),
-    (&["relies", "on"], "PREREQUISITE_FOR", true),
-    (&["rely", "on"], "PREREQUISITE_FOR", true),
-    (&["based", "on"], "PREREQUISITE_FOR", true),
-    (&["built", "on"], "PREREQUISITE_FOR", true),
-    (&["built", "upon"], "PREREQUISITE_FOR", true),
-    (&["builds", "on"], "PREREQUISITE_FOR", true),
-    (&["builds", "upon"], "PREREQUISITE_FOR", true),
-    (&["build", "on"], "PREREQUISITE_FOR", true),
-    (&["presupposes"], "PREREQUISITE_FOR", true),
-    (&["prerequisite", "for"], "PREREQUISITE_FOR", false),
-    (&["prerequisite", "of"], "PREREQUISITE_FOR", false),
-    (&["required", "for"], "PREREQUISITE_FOR", false),
-    (&["required", "by"], "PREREQUISITE_FOR", false),
-    (&["needed", "for"], "PREREQUISITE_FOR", false),
-    (&["needed", "by"], "PREREQUISITE_FOR", false),
-    (&["necessary", "for"], "PREREQUISITE_FOR", false),
-    (&["underlies"], "PREREQUISITE_FOR", false),
-    (&["is", "a"], "IS_A", false),
-    (&["is", "an"], "IS_A", false),
-    (&["is", "a", "kind", "of"], "IS_A", false),
-    (&["is", "a", "type", "of"], "IS_A", false),
-    (&["is", "a", "form", "of"], "IS_A", false),
-    (&["is", "an", "example", "of"], "IS_A", false),
-    (&["is", "an", "instance", "of"], "IS_A", false),
-    (&["such", "as"], "IS_A", true),
-    (&["uses"], "USES", false),
-    (&["use"], "USES", false),
-    (&["using"], "USES", false),
-    (&["employs"], "USES", false),
-    (&["used", "by"], "USES", true),
-    (&["used", "in"], "USES", true),
-    (&["contains"], "CONTAINS", false),
-    (&["contain"], "CONTAINS", false),
-    (&["includes"], "CONTAINS", false),
-    (&["include"], "CONTAINS", false),
-    (&["comprises"], "CONTAINS", false),
-    (&["consists", "of"], "CONTAINS", false),
-    (&["consist", "of"], "CONTAINS", false),
-    (&["holds"], "HOLDS", false),
-    (&["hold"], "HOLDS", false),
-    (&["part", "of"], "PART_OF", false),
-    (&["belongs", "to"], "PART_OF", false),
-    (&["belong", "to"], "PART_OF", false),
-    (&["contained", "in"], "PART_OF", false),
-    (&["stored", "in"], "STORED_IN", false),
-    (&["stored", "on"], "STORED_IN", false),
-    (&["allocated", "on"], "STORED_IN", false),
-    (&["causes"], "CAUSES", false),
-    (&["cause"], "CAUSES", false),
-    (&["caused", "by"], "CAUSES", true),
-    (&["leads", "to"], "CAUSES", false),
-    (&["lead", "to"], "CAUSES", false),
-    (&["results", "in"], "CAUSES", false),
-    (&["triggers"], "CAUSES", false),
-    (&["produces"], "PRODUCES", false),
-    (&["produce"], "PRODUCES", false),
-    (&["produced", "by"], "PRODUCES", true),
-    (&["creates"], "PRODUCES", false),
-    (&["create"], "PRODUCES", false),
-    (&["created", "by"], "PRODUCES", true),
-    (&["generates"], "PRODUCES", false),
-    (&["implements"], "IMPLEMENTS", false),
-    (&["implement"], "IMPLEMENTS", false),
-    (&["implemented", "by"], "IMPLEMENTS", true),
-    (&["extends"], "EXTENDS", false),
-    (&["inherits", "from"], "EXTENDS", false),
-    (&["provides"], "PROVIDES", false),
-    (&["provide"], "PROVIDES", false),
-    (&["provided", "by"], "PROVIDES", true),
-    (&["prevents"], "PREVENTS", false),
-    (&["prevent"], "PREVENTS", false),
-    (&["protects"], "PROTECTS", false),
-    (&["protect"], "PROTECTS", false),
-    (&["protected", "by"], "PROTECTS", true),
-    (&["manages"], "MANAGES", false),
-    (&["managed", "by"], "MANAGES", true),
-    (&["controls"], "CONTROLS", false),
-    (&["controlled", "by"], "CONTROLS", true),
-    (&["calls"], "CALLS", false),
-    (&["invokes"], "CALLS", false),
-    (&["called", "by"], "CALLS", true),
-    (&["points", "to"], "POINTS_TO", false),
-    (&["point", "to"], "POINTS_TO", false),
-    (&["owns"], "OWNS", false),
-    (&["owned", "by"], "OWNS", true),
-    (&["replaces"], "REPLACES", false),
-    (&["replaced", "by"], "REPLACES", true),
-    (&["written", "by"], "CREATED", true),
-    (&["directed", "by"], "CREATED", true),
-    (&["founded", "by"], "CREATED", true),
-    (&["invented", "by"], "CREATED", true),
-    (&["developed", "by"], "CREATED", true),
-    (&["located", "in"], "LOCATED_IN", false),
-    (&["born", "in"], "BORN_IN", false),
+/// Verbs by the relation that they state, and whether it leads from the second concept to the first.
+#[rustfmt::skip]
+const VERBS: &[(&str, bool, &[&str])] = &[
+    ("PREREQUISITE_FOR", true, &["requires", "require", "needs", "need", "depends on",
+        "depends upon", "depend on", "relies on", "rely on", "based on", "built on", "built upon",
+        "builds on", "builds upon", "build on", "presupposes"]),
+    ("PREREQUISITE_FOR", false, &["prerequisite for", "prerequisite of", "required for",
+        "required by", "needed for", "needed by", "necessary for", "underlies"]),
+    ("IS_A", false, &["is a", "is an", "is a kind of", "is a type of", "is a form of",
+        "is an example of", "is an instance of"]),
+    ("IS_A", true, &["such as"]),
+    ("USES", false, &["uses", "use", "using", "employs"]),
+    ("USES", true, &["used by", "used in"]),
+    ("CONTAINS", false, &["contains", "contain", "includes", "include", "comprises", "consists of",
+        "consist of"]),
+    ("HOLDS", false, &["holds", "hold"]),
+    ("PART_OF", false, &["part of", "belongs to", "belong to", "contained in"]),
+    ("STORED_IN", false, &["stored in", "stored on", "allocated on"]),
+    ("CAUSES", false, &["causes", "cause", "leads to", "lead to", "results in", "triggers"]),
+    ("CAUSES", true, &["caused by"]),
+    ("PRODUCES", false, &["produces", "produce", "creates", "create", "generates"]),
+    ("PRODUCES", true, &["produced by", "created by"]),
+    ("IMPLEMENTS", false, &["implements", "implement"]),
+    ("IMPLEMENTS", true, &["implemented by"]),
+    ("EXTENDS", false, &["extends", "inherits from"]),
+    ("PROVIDES", false, &["provides", "provide"]),
+    ("PROVIDES", true, &["provided by"]),
+    ("PREVENTS", false, &["prevents", "prevent"]),
+    ("PROTECTS", false, &["protects", "protect"]),
+    ("PROTECTS", true, &["protected by"]),
+    ("MANAGES", false, &["manages"]),
+    ("MANAGES", true, &["managed by"]),
+    ("CONTROLS", false, &["controls"]),
+    ("CONTROLS", true, &["controlled by"]),
+    ("CALLS", false, &["calls", "invokes"]),
+    ("CALLS", true, &["called by"]),
+    ("POINTS_TO", false, &["points to", "point to"]),
+    ("OWNS", false, &["owns"]),
+    ("OWNS", true, &["owned by"]),
+    ("REPLACES", false, &["replaces"]),
+    ("REPLACES", true, &["replaced by"]),
+    ("CREATED", true, &["written by", "directed by", "founded by", "invented by", "developed by"]),
+    ("LOCATED_IN", false, &["located in"]),
+    ("BORN_IN", false, &["born in"]),
+];
+
+/// Words between a concept and its verb that state nothing.
+#[rustfmt::skip]
+const AUXILIARIES: &[&str] = &[
+    "is", "are", "was", "were", "be", "been", "being", "can", "may", "will", "must", "should",
+    "also", "often", "always", "that", "which", "then", "thus", "has", "have", "to", "itself", "a",
+    "an", "the", "itself,",
+];
+
+/// Words whose object a concept behind them is.
+#[rustfmt::skip]
+const PREPOSITIONS: &[&str] = &[
+    "of", "in", "on", "with", "by", "for", "from", "to", "into", "at", "between", "through",
+    "within", "over", "under",
 ];
 
 /// A relation while its evidence is gathered.
@@ -189,7 +145,7 @@ pub(crate) fn relate(
 
 type LineConcepts = Vec<(usize, std::ops::Range<usize>)>;
 
-/// The concepts of every line in the order in which they stand there.
+/// The concepts of every line in the order of the line.
 fn concepts_by_line(chosen: &[SelectedConcept], line_count: usize) -> Vec<LineConcepts> {
     let mut lines: Vec<LineConcepts> = vec![Vec::new(); line_count];
     for (i, concept) in chosen.iter().enumerate() {
@@ -271,49 +227,24 @@ fn verb_between(
     (counted <= loose && after.iter().all(describes)).then_some((kind, reversed))
 }
 
-/// The longest verb that `said` starts with: its length in words, relation, direction.
+/// The longest verb that `words` start with: its length in words, relation, direction. Of equals the last one.
 fn verb_at(words: &[String]) -> Option<(usize, &'static str, bool)> {
-    let fits = |verb: &&[&str]| {
-        verb.len() <= words.len() && verb.iter().zip(words).all(|(a, b)| *a == b.as_str())
+    let len_of = |verb: &str| {
+        let mut words = words.iter();
+        let fits = verb
+            .split(' ')
+            .all(|part| words.next().is_some_and(|word| word == part));
+        fits.then(|| verb.split(' ').count())
     };
-    let best = VERBS
-        .iter()
-        .filter(|(verb, ..)| fits(verb))
-        .max_by_key(|(verb, ..)| verb.len());
-    best.map(|&(verb, kind, reversed)| (verb.len(), kind, reversed))
+    let verbs = VERBS.iter().flat_map(|&(kind, reversed, verbs)| {
+        let verbs = verbs.iter();
+        verbs.filter_map(move |verb| Some((len_of(verb)?, kind, reversed)))
+    });
+    verbs.max_by_key(|(len, ..)| *len)
 }
 
 fn is_auxiliary(word: &str) -> bool {
-    lexicon::is_adverb(word)
-        || matches!(
-            word,
-            "is" | "are"
-                | "was"
-                | "were"
-                | "be"
-                | "been"
-                | "being"
-                | "can"
-                | "may"
-                | "will"
-                | "must"
-                | "should"
-                | "also"
-                | "often"
-                | "always"
-                | "that"
-                | "which"
-                | "then"
-                | "thus"
-                | "has"
-                | "have"
-                | "to"
-                | "itself"
-                | "a"
-                | "an"
-                | "the"
-                | "itself,"
-        )
+    lexicon::is_adverb(word) || AUXILIARIES.contains(&word)
 }
 
 /// Whether the concept at `start` is what the clause speaks of: not the object of a preposition.
@@ -324,23 +255,7 @@ fn is_subject(words: &[Word<'_>], start: usize) -> bool {
         let word = words[at].surface.to_lowercase();
         let describes = lexicon::is_determiner(&word) || lexicon::is_weak(&word);
         if !describes {
-            let preposition = matches!(
-                word.as_str(),
-                "of" | "in"
-                    | "on"
-                    | "with"
-                    | "by"
-                    | "for"
-                    | "from"
-                    | "to"
-                    | "into"
-                    | "at"
-                    | "between"
-                    | "through"
-                    | "within"
-                    | "over"
-                    | "under"
-            );
+            let preposition = PREPOSITIONS.contains(&word.as_str());
             return !preposition;
         }
     }
@@ -371,7 +286,7 @@ fn is_conditional(words: &[Word<'_>], start: usize) -> bool {
         .any(|w| conditions.contains(&w.surface.to_lowercase().as_str()))
 }
 
-/// What concepts are said to be, where that is a concept too.
+/// What concepts are defined as, where that is a concept too.
 fn add_is_a_relations(
     found: &mut BTreeMap<RelationKey, RelationEvidence>,
     chosen: &[SelectedConcept],

@@ -6,8 +6,8 @@ use super::gather::{Candidate, Candidates};
 use super::occur::{NameFinder, Occurrence, RequiredForm, SurfaceForms, required_form};
 use super::reading::{Line, WordUsage};
 use super::{ExtractSettings, best_per_leaf};
-use crate::lexicon;
-use crate::prose::{self, Word};
+use crate::text::lexicon;
+use crate::text::prose::{self, Word};
 
 /// A concept with its places.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct SelectedConcept {
     pub(crate) description: Option<usize>,
     /// Other names.
     pub(crate) synonyms: Vec<String>,
-    /// Keys of what it is said to be, with the line that says so.
+    /// Keys of what it is defined as, with the line that says so.
     pub(crate) genera: Vec<(String, usize)>,
     /// Mentions by passage.
     pub(crate) mentions: BTreeMap<u32, u32>,

@@ -10,13 +10,15 @@ use std::path::{Path, PathBuf};
 use locidb::{Database, DatabaseSnapshot};
 
 use super::open::FileId;
-use super::{IngestError, IngestOptions, origin};
+use super::options::IngestOptions;
+use super::origin;
+use super::outcome::{FileError, IngestError};
 
 /// A file to store.
 pub(super) struct SourceFile {
     /// As given, or within the folder as given.
     pub(super) path: PathBuf,
-    /// Where it lies, without links.
+    /// Its canonical path.
     pub(super) canonical_path: PathBuf,
     pub(super) key: String,
     pub(super) len: u64,
@@ -25,7 +27,7 @@ pub(super) struct SourceFile {
     /// What the store remembers it by; `None` where that is not to be remembered.
     pub(super) origin: Option<String>,
     /// Why it cannot be, known before it is read.
-    pub(super) rejection: Option<String>,
+    pub(super) rejection: Option<FileError>,
     /// Whether `key` is that of the document that was read from it before.
     is_stored: bool,
 }
@@ -76,7 +78,7 @@ pub(super) fn find_files(
                 path.clone()
             };
             files.push(SourceFile {
-                rejection: (!is_file).then(|| "it is no regular file".into()),
+                rejection: (!is_file).then(|| FileError::other("it is no regular file")),
                 ..SourceFile::new(path.clone(), real, key, Some(&metadata))
             });
         }
@@ -119,7 +121,7 @@ fn walk_folder(folder: &Path, real: &Path, files: &mut Vec<SourceFile>) {
             }
             Ok(_) => continue,
             Err(error) => SourceFile {
-                rejection: Some(error.to_string()),
+                rejection: Some(FileError::other(error)),
                 ..SourceFile::new(
                     folder.to_path_buf(),
                     real.to_path_buf(),
@@ -190,11 +192,10 @@ fn reject_duplicate_keys(files: &mut [SourceFile]) {
             .filter(|file| file.rejection.is_none() && file.is_stored == of_stored);
         for file in files {
             if let Some(other) = first.get(&file.key) {
-                file.rejection = Some(format!(
-                    "its key {} is that of {} too: ingest it by itself with --key, put it into another --collection, or ingest their common folder",
-                    file.key,
-                    other.display()
-                ));
+                file.rejection = Some(FileError::KeyCollision {
+                    key: file.key.clone(),
+                    other: other.clone(),
+                });
             } else {
                 first.insert(file.key.clone(), file.path.clone());
             }

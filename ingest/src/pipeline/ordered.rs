@@ -73,7 +73,7 @@ pub(super) fn run_in_order<T: Sync, R: Send>(
         not_full: Condvar::new(),
     };
     std::thread::scope(|scope| {
-        // However this ends, threads that wait for room are told.
+        // However this ends, threads that wait for capacity are notified.
         let _over = StopGuard(&desk, false);
         let (sender, done) = channel();
         let mut threads = 0;

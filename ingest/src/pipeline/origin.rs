@@ -1,4 +1,4 @@
-//! Where a file lies, as a text that the store remembers beside the document that was read from it.
+//! The path of a file, as a text that the store remembers beside the document that was read from it.
 //!
 //! Always true: two paths have the same text only when they are the same bytes, and the text gives the path back.
 

@@ -1,11 +1,21 @@
 //! Ingests that are watched, stopped and go on, which file is which document, and what they leave out.
 
 use std::fs;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use loci_models::CaptionError;
+use loci_documents::Kind;
+use loci_models::{CaptionError, Captioner};
+use locidb::storage::DocumentKey;
+use locidb::{Database, Progress};
 
+use super::store::BATCH_FILES;
 use super::*;
+use crate::document::{self, DocumentSource};
 use crate::runner::InProcess;
+use crate::runner::ParseRunner;
 
 /// Asks to stop once so many files are stored, and keeps how many were each time it was asked.
 struct StopAfter(u64, std::sync::Mutex<Vec<u64>>);
@@ -364,7 +374,7 @@ impl Captioner for FakeCaptioner {
     }
 }
 
-/// A document of Word with pictures, each a name and what stands after the first bytes of a PNG.
+/// A document of Word with pictures, each a name and what is after the first bytes of a PNG.
 fn word(pictures: &[(&str, &str)]) -> Vec<u8> {
     let (mut body, mut relations) = (String::new(), String::new());
     for (name, _) in pictures {

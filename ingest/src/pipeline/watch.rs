@@ -12,10 +12,12 @@ use std::time::{Duration, Instant, SystemTime};
 use locidb::Database;
 use locidb::storage::DocumentKey;
 
-use super::{
-    CaptionSession, IngestError, IngestOptions, IngestSummary, Outcome, Reporter, SourceFile,
-    Status, Worker, find_files, store_files,
-};
+use super::captioning::CaptionSession;
+use super::find::{SourceFile, find_files};
+use super::ingest::store_files;
+use super::options::IngestOptions;
+use super::outcome::{IngestError, IngestSummary, Outcome, Reporter, Status};
+use super::prepare::Worker;
 use crate::runner::ParseRunner;
 
 /// How a folder is watched.
@@ -213,17 +215,7 @@ fn delete(
         }
         let document = key.to_string();
         if database.write(move |tx| tx.delete_document(&key))? {
-            let outcome = Outcome {
-                path: path.display().to_string(),
-                document,
-                status: Status::Deleted,
-                chunks: 0,
-                concepts: 0,
-                items: 0,
-                error: None,
-                warnings: Vec::new(),
-                took_ms: 0,
-            };
+            let outcome = Outcome::new(&path, &document, Status::Deleted);
             summary.add(&outcome);
             reporter.report_outcome(&outcome);
         }

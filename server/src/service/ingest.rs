@@ -7,7 +7,7 @@ use std::path::Path;
 
 use loci_ingest::chunk::Chunking;
 use loci_ingest::documents::Kind;
-use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status};
+use loci_ingest::pipeline::{self, FileError, IngestOptions, Outcome, Reporter, Status};
 use loci_protocol::call::File;
 use loci_protocol::fault::{Code, Fault};
 use locidb::Progress;
@@ -61,7 +61,11 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Call
 }
 
 /// The line of a file.
-fn outcome_view(outcome: Outcome) -> CallOutput {
+fn outcome_view(mut outcome: Outcome) -> CallOutput {
+    if let Some(error @ FileError::UnknownKind) = &outcome.error {
+        let advice = "give its kind, or save it as one of the kinds that are read";
+        outcome.error = Some(FileError::Other(format!("{error}: {advice}")));
+    }
     match outcome.status {
         Status::Failed => CallOutput::UnreadableFile(Box::new(outcome)),
         _ => CallOutput::view(outcome),

@@ -1,5 +1,19 @@
-//! Rules of text that all crates share.
+//! Rules of text that all crates share: languages, folding, sentences.
 
+pub mod fold;
 mod language;
+pub mod sentences;
 
 pub use language::language_code;
+
+/// FNV-1a of texts, each with its end.
+#[cfg(test)]
+fn digest(texts: impl Iterator<Item = String>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for text in texts {
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+    hash
+}

@@ -8,7 +8,7 @@ use locidb::storage::keys::KeyError;
 use locidb::storage::records::DocumentRecord;
 use locidb::{Database, NewDocument, Progress, WriteTransaction};
 
-use crate::exchange::PARSER;
+use super::PARSER;
 
 /// Why a graph is not stored.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ impl From<KeyError> for ImportError {
     }
 }
 
-/// Stores the documents of a graph ([`Neo4j::documents`](crate::exchange::Neo4j::documents), asked with the same `named`) in
+/// Stores the documents of a graph ([`Neo4jImport::documents`](super::Neo4jImport::documents), asked with the same `named`) in
 /// place of what an import under `named` stored before, and brings the store's other parts up to them.
 ///
 /// # Errors

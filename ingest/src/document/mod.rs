@@ -1,16 +1,19 @@
 //! From a parsed file to what the store takes.
 
-use loci_documents::{BlockKind, ParsedDocument, title_heading};
-use locidb::storage::records::{DocumentRecord, Level};
+mod about;
+mod related;
+
+use loci_documents::{BlockKind, Kind, ParsedDocument, title_heading};
+use loci_types::text::sentences::{SentenceRule, sentences};
+use locidb::storage::records::{DocumentRecord, FileType, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
 use serde::{Deserialize, Serialize};
 
 use crate::captions::{self, Captions};
 use crate::chunk::{ChunkSettings, chunk};
+use crate::cite;
 use crate::extract::{ExtractSettings, documentation, extract};
-use crate::prose;
-use crate::stored::file_type;
-use crate::{about, cite, related, sentences};
+use crate::text::prose;
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
 /// it, and documents made by an older version are made again when their file is next ingested.
@@ -179,7 +182,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
     let sentences: Vec<String> = prose
         .flat_map(|block| {
             let text = &parsed.text[block.range.clone()];
-            let spans = sentences::spans(text).into_iter();
+            let spans = sentences(text, SentenceRule::Reader).into_iter();
             spans.map(|span| prose::visible(&text[span], parsed.kind))
         })
         .collect();
@@ -208,6 +211,24 @@ fn heading_title(parsed: &ParsedDocument) -> Option<String> {
     let heading = title_heading(&parsed.text, &parsed.blocks)?;
     let title = prose::visible(&parsed.text[heading.range.clone()], parsed.kind);
     (!title.is_empty()).then_some(title)
+}
+
+/// The stored type of a kind of file.
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::Text => FileType::Text,
+        Kind::Markdown => FileType::Markdown,
+        Kind::Html => FileType::Html,
+        Kind::Pdf => FileType::Pdf,
+        Kind::Code(_) => FileType::Code,
+        Kind::Pptx => FileType::Pptx,
+        Kind::Docx => FileType::Docx,
+        Kind::Epub => FileType::Epub,
+        Kind::Latex => FileType::Latex,
+        Kind::Jats => FileType::Jats,
+        Kind::Chat | Kind::Subtitles => FileType::Transcript,
+        Kind::Image => FileType::Image,
+    }
 }
 
 /// A file's name without its folder and ending.

@@ -13,7 +13,7 @@ pub(crate) fn is_stop(word: &str) -> bool {
     STOP.contains(word) || word.contains("n't") || word.contains("n’t")
 }
 
-/// Whether a folded noun or adjective is too general to name a concept by itself.
+/// Whether a lower-case singular noun or adjective is too general to name a concept by itself.
 pub(crate) fn is_general(word: &str) -> bool {
     GENERAL.contains(word)
 }
@@ -23,7 +23,7 @@ pub(crate) fn is_weak(word: &str) -> bool {
     WEAK.contains(word)
 }
 
-/// Whether a folded noun names nothing even behind an adjective (`way`, `reason`).
+/// Whether a lower-case singular noun names nothing even behind an adjective (`way`, `reason`).
 pub(crate) fn is_vague(word: &str) -> bool {
     VAGUE.contains(word)
 }
@@ -55,36 +55,14 @@ pub(crate) fn is_base_verb(word: &str) -> bool {
 }
 
 /// Whether a word in -ing behind a noun rather goes on than names (`a process running`).
+#[rustfmt::skip]
 pub(crate) fn is_participle(word: &str) -> bool {
     matches!(
         word,
-        "adding"
-            | "being"
-            | "calling"
-            | "coming"
-            | "containing"
-            | "doing"
-            | "getting"
-            | "going"
-            | "having"
-            | "holding"
-            | "including"
-            | "leaving"
-            | "looking"
-            | "making"
-            | "pointing"
-            | "reading"
-            | "returning"
-            | "running"
-            | "saying"
-            | "showing"
-            | "starting"
-            | "taking"
-            | "trying"
-            | "using"
-            | "waiting"
-            | "working"
-            | "writing"
+        "adding" | "being" | "calling" | "coming" | "containing" | "doing" | "getting" | "going"
+        | "having" | "holding" | "including" | "leaving" | "looking" | "making" | "pointing"
+        | "reading" | "returning" | "running" | "saying" | "showing" | "starting" | "taking"
+        | "trying" | "using" | "waiting" | "working" | "writing"
     )
 }
 
@@ -114,222 +92,82 @@ pub(crate) fn irregular_singular(word: &str) -> Option<&'static str> {
 }
 
 /// Words in s that are no plurals.
+#[rustfmt::skip]
 pub(crate) fn is_never_plural(word: &str) -> bool {
     matches!(
         word,
-        "always"
-            | "across"
-            | "besides"
-            | "does"
-            | "perhaps"
-            | "physics"
-            | "mathematics"
-            | "statistics"
-            | "dynamics"
-            | "mechanics"
-            | "economics"
-            | "genetics"
-            | "news"
-            | "series"
-            | "species"
-            | "lens"
-            | "whereas"
-            | "sometimes"
-            | "towards"
-            | "afterwards"
+        "always" | "across" | "besides" | "does" | "perhaps" | "physics" | "mathematics"
+        | "statistics" | "dynamics" | "mechanics" | "economics" | "genetics" | "news" | "series"
+        | "species" | "lens" | "whereas" | "sometimes" | "towards" | "afterwards"
     )
 }
 
 /// Whether a lower-case word belongs to the apparatus of a text: references, files.
+#[rustfmt::skip]
 pub(crate) fn is_citation_word(word: &str) -> bool {
     matches!(
         word,
-        "retrieved"
-            | "archived"
-            | "accessed"
-            | "isbn"
-            | "issn"
-            | "doi"
-            | "pmid"
-            | "oclc"
-            | "jstor"
-            | "url"
-            | "http"
-            | "https"
-            | "www"
-            | "pdf"
-            | "html"
-            | "et"
-            | "al"
-            | "ibid"
-            | "pp"
-            | "vol"
-            | "eds"
-            | "edn"
+        "retrieved" | "archived" | "accessed" | "isbn" | "issn" | "doi" | "pmid" | "oclc" | "jstor"
+        | "url" | "http" | "https" | "www" | "pdf" | "html" | "et" | "al" | "ibid" | "pp" | "vol"
+        | "eds" | "edn"
     )
 }
 
 /// Whether a lower-case word names a month or a day of the week.
+#[rustfmt::skip]
 pub(crate) fn is_month(word: &str) -> bool {
     matches!(
         word,
-        "january"
-            | "february"
-            | "march"
-            | "april"
-            | "may"
-            | "june"
-            | "july"
-            | "august"
-            | "september"
-            | "october"
-            | "november"
-            | "december"
-            | "monday"
-            | "tuesday"
-            | "wednesday"
-            | "thursday"
-            | "friday"
-            | "saturday"
-            | "sunday"
+        "january" | "february" | "march" | "april" | "may" | "june" | "july" | "august"
+        | "september" | "october" | "november" | "december" | "monday" | "tuesday" | "wednesday"
+        | "thursday" | "friday" | "saturday" | "sunday"
     )
 }
 
-/// Whether a folded noun heads the name of an institution or a reference work, which may be of one
+/// Whether a lower-case singular noun heads the name of an institution or a reference work, which may be of one
 /// thing and another.
+#[rustfmt::skip]
 pub(crate) fn is_institution(word: &str) -> bool {
     matches!(
         word,
-        "academy"
-            | "agency"
-            | "association"
-            | "board"
-            | "bureau"
-            | "center"
-            | "centre"
-            | "commission"
-            | "committee"
-            | "council"
-            | "department"
-            | "dictionary"
-            | "directorate"
-            | "division"
-            | "encyclopedia"
-            | "faculty"
-            | "federation"
-            | "foundation"
-            | "handbook"
-            | "institute"
-            | "journal"
-            | "minister"
-            | "ministry"
-            | "museum"
-            | "office"
-            | "review"
-            | "school"
-            | "secretary"
-            | "society"
-            | "union"
+        "academy" | "agency" | "association" | "board" | "bureau" | "center" | "centre"
+        | "commission" | "committee" | "council" | "department" | "dictionary" | "directorate"
+        | "division" | "encyclopedia" | "faculty" | "federation" | "foundation" | "handbook"
+        | "institute" | "journal" | "minister" | "ministry" | "museum" | "office" | "review"
+        | "school" | "secretary" | "society" | "union"
     )
 }
 
-/// Whether a folded noun counts the parts of a text: `Theorem 3`.
+/// Whether a lower-case singular noun counts the parts of a text: `Theorem 3`.
+#[rustfmt::skip]
 pub(crate) fn is_numbered(word: &str) -> bool {
     matches!(
         word,
-        "algorithm"
-            | "annex"
-            | "assumption"
-            | "axiom"
-            | "chap"
-            | "clause"
-            | "conjecture"
-            | "corollary"
-            | "eq"
-            | "eqn"
-            | "fig"
-            | "hypothesis"
-            | "lecture"
-            | "lemma"
-            | "plate"
-            | "postulate"
-            | "proposition"
-            | "sec"
-            | "slide"
-            | "theorem"
-            | "week"
+        "algorithm" | "annex" | "assumption" | "axiom" | "chap" | "clause" | "conjecture"
+        | "corollary" | "eq" | "eqn" | "fig" | "hypothesis" | "lecture" | "lemma" | "plate"
+        | "postulate" | "proposition" | "sec" | "slide" | "theorem" | "week"
     ) || is_general(word)
 }
 
 /// Whether a lower-case word points at something before or after a noun (`the`, `this`, `its`).
+#[rustfmt::skip]
 pub(crate) fn is_determiner(word: &str) -> bool {
     matches!(
         word,
-        "the"
-            | "a"
-            | "an"
-            | "this"
-            | "that"
-            | "these"
-            | "those"
-            | "its"
-            | "their"
-            | "your"
-            | "our"
-            | "my"
-            | "his"
-            | "her"
-            | "each"
-            | "every"
-            | "any"
-            | "some"
-            | "no"
-            | "all"
-            | "both"
-            | "such"
+        "the" | "a" | "an" | "this" | "that" | "these" | "those" | "its" | "their" | "your" | "our"
+        | "my" | "his" | "her" | "each" | "every" | "any" | "some" | "no" | "all" | "both" | "such"
     )
 }
 
-/// Whether a lower-case word stands before a verb (`to`, modals, personal pronouns).
+/// Whether a lower-case word is before a verb (`to`, modals, personal pronouns).
+#[rustfmt::skip]
 pub(crate) fn precedes_verb(word: &str) -> bool {
     matches!(
         word,
-        "to" | "can"
-            | "could"
-            | "will"
-            | "would"
-            | "shall"
-            | "should"
-            | "may"
-            | "might"
-            | "must"
-            | "cannot"
-            | "not"
-            | "n't"
-            | "don't"
-            | "doesn't"
-            | "won't"
-            | "can't"
-            | "i"
-            | "we"
-            | "you"
-            | "they"
-            | "he"
-            | "she"
-            | "it"
-            | "who"
-            | "which"
-            | "that"
-            | "let"
-            | "does"
-            | "do"
-            | "did"
-            | "never"
-            | "also"
-            | "don’t"
-            | "doesn’t"
-            | "won’t"
-            | "can’t"
+        "to" | "can" | "could" | "will" | "would" | "shall" | "should" | "may" | "might" | "must"
+        | "cannot" | "not" | "n't" | "don't" | "doesn't" | "won't" | "can't" | "i" | "we" | "you"
+        | "they" | "he" | "she" | "it" | "who" | "which" | "that" | "let" | "does" | "do" | "did"
+        | "never" | "also" | "don’t" | "doesn’t" | "won’t" | "can’t"
     )
 }
 

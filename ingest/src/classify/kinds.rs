@@ -1,11 +1,11 @@
-//! What sentences, statements and sections do: by their words, and by the heading they stand under.
+//! What sentences, statements and sections do: by their words, and by the heading they are under.
 //!
 //! Rules look at the start of a sentence and at telling phrases, the more certain ones first. What carries no cue is
 //! `Other`, or for a whole declarative sentence a claim.
 
 use locidb::storage::records::{PropositionType, SectionType, SentenceType};
 
-use crate::prose;
+use crate::text::prose;
 
 /// Whether `sentence`, in lower case, has any of these phrases as words.
 fn has_phrase(sentence: &str, phrases: &[&str]) -> bool {
@@ -19,213 +19,101 @@ fn has_phrase(sentence: &str, phrases: &[&str]) -> bool {
     })
 }
 
+#[rustfmt::skip]
 const DEFINING: &[&str] = &[
-    "is defined as",
-    "are defined as",
-    "is called",
-    "are called",
-    "refers to",
-    "is known as",
-    "are known as",
-    "means that",
-    "stands for",
-    "is the process of",
-    "is a type of",
-    "is a kind of",
-    "is a form of",
-    "we define",
-    "denotes",
-    "is termed",
-    "is the set of",
-    "is any",
-    "by definition",
+    "is defined as", "are defined as", "is called", "are called", "refers to", "is known as",
+    "are known as", "means that", "stands for", "is the process of", "is a type of", "is a kind of",
+    "is a form of", "we define", "denotes", "is termed", "is the set of", "is any", "by definition",
 ];
+#[rustfmt::skip]
 const COMPARING: &[&str] = &[
-    "than",
-    "whereas",
-    "unlike",
-    "in contrast",
-    "compared to",
-    "compared with",
-    "similar to",
-    "differs from",
-    "differ from",
-    "on the other hand",
-    "as opposed to",
-    "the same as",
-    "in comparison",
-    "versus",
-    "conversely",
+    "than", "whereas", "unlike", "in contrast", "compared to", "compared with", "similar to",
+    "differs from", "differ from", "on the other hand", "as opposed to", "the same as",
+    "in comparison", "versus", "conversely",
 ];
+#[rustfmt::skip]
 const GIVING_EXAMPLES: &[&str] = &[
-    "for example",
-    "for instance",
-    "e.g",
-    "such as",
-    "as an example",
-    "consider the",
-    "suppose",
-    "an example of",
-    "imagine",
+    "for example", "for instance", "e.g", "such as", "as an example", "consider the", "suppose",
+    "an example of", "imagine",
 ];
+#[rustfmt::skip]
 const PROCEEDING: &[&str] = &[
-    "first,",
-    "then,",
-    "next,",
-    "finally,",
-    "step",
-    "steps",
-    "you can",
-    "you must",
-    "you should",
-    "you need to",
-    "in order to",
-    "must be",
-    "should be",
-    "make sure",
-    "follow these",
+    "first,", "then,", "next,", "finally,", "step", "steps", "you can", "you must", "you should",
+    "you need to", "in order to", "must be", "should be", "make sure", "follow these",
 ];
+#[rustfmt::skip]
 const FINDING: &[&str] = &[
-    "we found",
-    "we find",
-    "we show",
-    "we observed",
-    "we observe",
-    "results show",
-    "results indicate",
-    "results suggest",
-    "our results",
-    "increased",
-    "decreased",
-    "significantly",
-    "outperforms",
-    "outperformed",
-    "achieves",
-    "achieved",
-    "was found",
-    "were found",
-    "p <",
-    "p =",
-    "we obtained",
-    "revealed",
-    "resulted in",
-    "accuracy of",
-    "improved by",
+    "we found", "we find", "we show", "we observed", "we observe", "results show",
+    "results indicate", "results suggest", "our results", "increased", "decreased", "significantly",
+    "outperforms", "outperformed", "achieves", "achieved", "was found", "were found", "p <", "p =",
+    "we obtained", "revealed", "resulted in", "accuracy of", "improved by",
 ];
+#[rustfmt::skip]
 const DOING: &[&str] = &[
-    "we used",
-    "we use",
-    "was used",
-    "were used",
-    "we performed",
-    "was performed",
-    "were performed",
-    "we measured",
-    "was measured",
-    "were measured",
-    "we trained",
-    "we collected",
-    "were collected",
-    "we propose",
-    "we implemented",
-    "we computed",
-    "was computed",
-    "were computed",
-    "we calculated",
-    "were calculated",
-    "we analyzed",
-    "we analysed",
-    "were analyzed",
-    "were analysed",
-    "our method",
-    "our approach",
-    "we apply",
-    "we applied",
-    "according to the protocol",
-    "using the",
-    "we developed",
-    "we introduce",
-    "were obtained from",
-    "were assigned",
+    "we used", "we use", "was used", "were used", "we performed", "was performed", "were performed",
+    "we measured", "was measured", "were measured", "we trained", "we collected", "were collected",
+    "we propose", "we implemented", "we computed", "was computed", "were computed", "we calculated",
+    "were calculated", "we analyzed", "we analysed", "were analyzed", "were analysed", "our method",
+    "our approach", "we apply", "we applied", "according to the protocol", "using the",
+    "we developed", "we introduce", "were obtained from", "were assigned",
 ];
+#[rustfmt::skip]
 const KNOWN: &[&str] = &[
-    "previous",
-    "previously",
-    "has been shown",
-    "have been shown",
-    "has been",
-    "have been",
-    "it is known",
-    "is well known",
-    "et al",
-    "traditionally",
-    "historically",
-    "recent",
-    "recently",
-    "prior work",
-    "in the past",
-    "literature",
-    "earlier studies",
+    "previous", "previously", "has been shown", "have been shown", "has been", "have been",
+    "it is known", "is well known", "et al", "traditionally", "historically", "recent", "recently",
+    "prior work", "in the past", "literature", "earlier studies",
 ];
+#[rustfmt::skip]
 const CLAIMING: &[&str] = &[
-    "we argue",
-    "we believe",
-    "we conclude",
-    "we hypothesize",
-    "we hypothesise",
-    "suggests",
-    "suggest that",
-    "therefore",
-    "thus",
-    "hence",
-    "it follows",
-    "must",
-    "implies",
-    "demonstrates that",
-    "indicates that",
-    "we claim",
-    "in conclusion",
+    "we argue", "we believe", "we conclude", "we hypothesize", "we hypothesise", "suggests",
+    "suggest that", "therefore", "thus", "hence", "it follows", "must", "implies",
+    "demonstrates that", "indicates that", "we claim", "in conclusion",
 ];
+#[rustfmt::skip]
 const IMPERATIVES: &[&str] = &[
-    "use",
-    "click",
-    "run",
-    "open",
-    "add",
-    "create",
-    "install",
-    "select",
-    "set",
-    "write",
-    "press",
-    "enter",
-    "choose",
-    "remove",
-    "copy",
-    "call",
-    "check",
-    "make",
-    "put",
-    "take",
-    "turn",
-    "type",
-    "download",
-    "start",
-    "stop",
-    "place",
-    "apply",
-    "mix",
-    "connect",
-    "repeat",
-    "insert",
-    "configure",
-    "define",
-    "note",
-    "ensure",
-    "try",
-    "build",
-    "replace",
-    "save",
+    "use", "click", "run", "open", "add", "create", "install", "select", "set", "write", "press",
+    "enter", "choose", "remove", "copy", "call", "check", "make", "put", "take", "turn", "type",
+    "download", "start", "stop", "place", "apply", "mix", "connect", "repeat", "insert",
+    "configure", "define", "note", "ensure", "try", "build", "replace", "save",
+];
+
+/// Words of headings over methods.
+#[rustfmt::skip]
+const METHOD_HEADINGS: &[&str] = &[
+    "method", "methods", "materials", "methodology", "procedure", "setup",
+];
+/// Words of headings over results.
+const RESULT_HEADINGS: &[&str] = &["results", "result", "findings", "evaluation"];
+/// Words of headings over what was known before.
+const BACKGROUND_HEADINGS: &[&str] = &["introduction", "background", "related work", "history"];
+/// Words that weaken a statement.
+#[rustfmt::skip]
+const HEDGES: &[&str] = &[
+    "may", "might", "perhaps", "probably", "i think", "we believe", "could",
+];
+/// Words that point to another place of the text.
+#[rustfmt::skip]
+const ELSEWHERE: &[&str] = &[
+    "above", "below", "following", "previous section", "next section", "see figure",
+];
+/// Phrases that tell the reader to do something.
+const ADDRESSING: &[&str] = &["you should", "you must", "you need to", "make sure"];
+/// Words of headings over examples.
+#[rustfmt::skip]
+const EXAMPLE_HEADINGS: &[&str] = &[
+    "example", "examples", "case study", "walkthrough", "demo", "worked", "sample",
+];
+/// Words of headings over instructions.
+#[rustfmt::skip]
+const TUTORIAL_HEADINGS: &[&str] = &[
+    "tutorial", "how to", "getting started", "quick start", "quickstart", "guide", "installation",
+    "install", "setup", "exercise", "exercises", "steps",
+];
+/// Words of headings over what is looked up.
+#[rustfmt::skip]
+const REFERENCE_HEADINGS: &[&str] = &[
+    "reference", "references", "api", "parameters", "options", "glossary", "bibliography",
+    "appendix", "index", "syntax", "arguments", "specification", "faq",
 ];
 
 fn first_word(sentence: &str) -> &str {
@@ -260,8 +148,8 @@ fn is_definition(lower: &str) -> bool {
     })
 }
 
-/// What a sentence does in an argument. `heading`: of the section that it stands in.
-pub fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
+/// What a sentence does in an argument. `heading`: of the section that contains it.
+pub(crate) fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
     let lower = sentence.to_lowercase();
     if !declares(sentence) {
         return SentenceType::Other;
@@ -272,32 +160,11 @@ pub fn sentence_type(sentence: &str, heading: Option<&str>) -> SentenceType {
         () if is_definition(&lower) => SentenceType::Definition,
         () if has_phrase(&lower, FINDING) => SentenceType::Result,
         () if has_phrase(&lower, DOING) => SentenceType::Method,
-        () if has_phrase(
-            &under,
-            &[
-                "method",
-                "methods",
-                "materials",
-                "methodology",
-                "procedure",
-                "setup",
-            ],
-        ) =>
-        {
-            SentenceType::Method
-        }
-        () if has_phrase(&under, &["results", "result", "findings", "evaluation"]) => {
-            SentenceType::Result
-        }
+        () if has_phrase(&under, METHOD_HEADINGS) => SentenceType::Method,
+        () if has_phrase(&under, RESULT_HEADINGS) => SentenceType::Result,
         () if has_phrase(&lower, CLAIMING) => SentenceType::Claim,
         () if cited || has_phrase(&lower, KNOWN) => SentenceType::Background,
-        () if has_phrase(
-            &under,
-            &["introduction", "background", "related work", "history"],
-        ) =>
-        {
-            SentenceType::Background
-        }
+        () if has_phrase(&under, BACKGROUND_HEADINGS) => SentenceType::Background,
         () => SentenceType::Claim,
     }
 }
@@ -322,7 +189,7 @@ fn has_citation(lower: &str) -> bool {
 }
 
 /// What a statement of some sentences states.
-pub fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
+pub(crate) fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
     let lower = statement.to_lowercase();
     let steps = IMPERATIVES.contains(&first_word(&lower));
     let start: String = lower.chars().take(80).collect();
@@ -339,44 +206,23 @@ pub fn proposition_type(statement: &str, is_list: bool) -> PropositionType {
 }
 
 /// Whether what a statement says can be checked: it declares something of a name, a number or a date.
-pub fn is_verifiable(statement: &str) -> bool {
+pub(crate) fn is_verifiable(statement: &str) -> bool {
     let words = prose::words(statement);
     let number = statement.contains(|c: char| c.is_ascii_digit());
     let named = words
         .iter()
         .skip(1)
         .any(|word| word.is_capitalised() && word.surface.len() > 1);
-    let hedged = has_phrase(
-        &statement.to_lowercase(),
-        &[
-            "may",
-            "might",
-            "perhaps",
-            "probably",
-            "i think",
-            "we believe",
-            "could",
-        ],
-    );
+    let hedged = has_phrase(&statement.to_lowercase(), HEDGES);
     declares(statement) && (number || named) && !hedged
 }
 
-/// How sure it is that a statement stands on its own: whole sentences, nothing left that points elsewhere.
-pub fn confidence(statement: &str) -> f32 {
+/// How sure it is that a statement is on its own: whole sentences, nothing left that points elsewhere.
+pub(crate) fn confidence(statement: &str) -> f32 {
     let lower = statement.to_lowercase();
     let points =
         ["it", "they", "this", "these", "he", "she", "that", "those"].contains(&first_word(&lower));
-    let elsewhere = has_phrase(
-        &lower,
-        &[
-            "above",
-            "below",
-            "following",
-            "previous section",
-            "next section",
-            "see figure",
-        ],
-    );
+    let elsewhere = has_phrase(&lower, ELSEWHERE);
     match (declares(statement), points) {
         (false, _) => 0.5,
         (true, true) => 0.6,
@@ -387,90 +233,33 @@ pub fn confidence(statement: &str) -> f32 {
 
 /// How a section is made up, as far as it tells what it is for.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SectionComposition {
+pub(crate) struct SectionComposition {
     /// Sentences of prose.
-    pub sentences: usize,
+    pub(crate) sentences: usize,
     /// Those that tell the reader to do something.
-    pub imperatives: usize,
+    pub(crate) imperatives: usize,
     /// Tokens of tables and code, and of everything.
-    pub tabular_tokens: u32,
+    pub(crate) tabular_tokens: u32,
     /// Likewise.
-    pub code_tokens: u32,
+    pub(crate) code_tokens: u32,
     /// Likewise.
-    pub tokens: u32,
+    pub(crate) tokens: u32,
 }
 
 /// Whether a sentence tells its reader to do something.
-pub fn is_imperative(sentence: &str) -> bool {
+pub(crate) fn is_imperative(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    IMPERATIVES.contains(&first_word(&lower))
-        || has_phrase(
-            &lower,
-            &["you should", "you must", "you need to", "make sure"],
-        )
+    IMPERATIVES.contains(&first_word(&lower)) || has_phrase(&lower, ADDRESSING)
 }
 
 /// What a section does for its reader.
-pub fn section_type(heading: Option<&str>, makeup: SectionComposition) -> SectionType {
+pub(crate) fn section_type(heading: Option<&str>, makeup: SectionComposition) -> SectionType {
     let under = heading.map(str::to_lowercase).unwrap_or_default();
     let share = |part: u32| part * 2 > makeup.tokens;
     match () {
-        () if has_phrase(
-            &under,
-            &[
-                "example",
-                "examples",
-                "case study",
-                "walkthrough",
-                "demo",
-                "worked",
-                "sample",
-            ],
-        ) =>
-        {
-            SectionType::Example
-        }
-        () if has_phrase(
-            &under,
-            &[
-                "tutorial",
-                "how to",
-                "getting started",
-                "quick start",
-                "quickstart",
-                "guide",
-                "installation",
-                "install",
-                "setup",
-                "exercise",
-                "exercises",
-                "steps",
-            ],
-        ) =>
-        {
-            SectionType::Tutorial
-        }
-        () if has_phrase(
-            &under,
-            &[
-                "reference",
-                "references",
-                "api",
-                "parameters",
-                "options",
-                "glossary",
-                "bibliography",
-                "appendix",
-                "index",
-                "syntax",
-                "arguments",
-                "specification",
-                "faq",
-            ],
-        ) =>
-        {
-            SectionType::Reference
-        }
+        () if has_phrase(&under, EXAMPLE_HEADINGS) => SectionType::Example,
+        () if has_phrase(&under, TUTORIAL_HEADINGS) => SectionType::Tutorial,
+        () if has_phrase(&under, REFERENCE_HEADINGS) => SectionType::Reference,
         () if share(makeup.tabular_tokens) => SectionType::Reference,
         () if makeup.imperatives >= 2 && makeup.imperatives * 3 >= makeup.sentences => {
             SectionType::Tutorial

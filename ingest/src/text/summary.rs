@@ -1,25 +1,26 @@
 //! What a document says in a few of its sentences.
 //!
 //! Sentences are chosen one after another: those whose words are frequent in the document, early ones first, words that
-//! are told already counting less (Vanderwende, Suzuki, Brockett, Nenkova, "Beyond SumBasic", 2007, for the idea).
+//! are stated already counting less (Vanderwende, Suzuki, Brockett, Nenkova, "Beyond SumBasic", 2007, for the idea).
 
 use std::collections::HashMap;
 
-use crate::terms::is_self_contained;
-use crate::{prose, tokens};
+use super::prose;
+use super::terms::is_self_contained;
+use crate::tokens;
 
-/// What a word counts that is told already.
+/// The weight of a word that is stated already.
 const REPEATED_WORD_WEIGHT: f32 = 0.3;
 /// How much more the first sentence counts than one far behind.
 const POSITION_BONUS: f32 = 0.8;
-/// Sentences after which one counts half of what [`EARLY`] adds.
+/// Sentences after which one counts half of what [`POSITION_BONUS`] adds.
 const POSITION_HALF_SENTENCES: f32 = 12.0;
 
 /// The sentences that together say most of all, in reading order: from `tokens_min` tokens on, never more than
 /// `tokens_max`. Sentences that cannot stand alone are chosen only where there are no others.
 ///
 /// Linear in the text, times the sentences that are chosen.
-pub fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<usize> {
+pub(crate) fn summary(sentences: &[String], tokens_min: u32, tokens_max: u32) -> Vec<usize> {
     let words: Vec<Vec<String>> = sentences
         .iter()
         .map(|of| prose::content_words(of))

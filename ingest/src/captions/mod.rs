@@ -1,6 +1,6 @@
 //! Captions that a model writes for pictures which have none.
 //!
-//! A figure that a document holds and says nothing of stands in its text by its name (`image1.png`). [`wanting`] finds
+//! A figure without a description is in the text by its name (`image1.png`). [`uncaptioned`] finds
 //! those, a [`Captioner`](loci_models::Captioner) says what they show, and [`apply`] puts that in the place of the name, so
 //! that cutting and extraction see it as they see an alternative text: what a document becomes is a function of its file
 //! and its captions. A chunk that shows such a picture has `caption_by` in its metadata: words of a model are never taken
@@ -8,7 +8,7 @@
 //!
 //! Always true: a figure that says something of itself, or has a caption beside it, is left as it is.
 //!
-//! Start reading at [`wanting`].
+//! Start reading at [`uncaptioned`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +146,7 @@ fn is_name(text: &str, name: &str, kind: Kind) -> bool {
     is_word && FILE_EXTENSIONS.iter().any(|ending| lower.ends_with(ending))
 }
 
-/// Whether a caption follows the figure, or stands before it and is not that of a figure before.
+/// Whether a caption follows the figure, or is before it and is not that of a figure before.
 fn has_caption(blocks: &[Block], at: usize) -> bool {
     let is = |at: Option<usize>, kind: &BlockKind| {
         let block = at.and_then(|at| blocks.get(at));

@@ -5,56 +5,71 @@
 
 use std::collections::BTreeMap;
 
-use crate::lexicon;
-use crate::prose::{self, Word};
+use super::lexicon;
+use super::prose::{self, Word};
 use loci_documents::MarkKind;
 
 /// Passages of more tokens than this get keywords and a summary.
-pub const DESCRIBED_TOKENS_MIN: u32 = 256;
+pub(crate) const DESCRIBED_TOKENS_MIN: u32 = 256;
 /// The most key terms that a passage lists.
-pub const KEY_TERMS_MAX: usize = 16;
+pub(crate) const KEY_TERMS_MAX: usize = 16;
 const EQUATIONS_MAX: usize = 16;
 const FIGURES_MAX: usize = 16;
 const KEYWORDS_MAX: usize = 5;
 const SUMMARY_CHARS_MAX: usize = 240;
 
+/// Words before the number of a figure.
+#[rustfmt::skip]
+const FIGURE_WORDS: &[&str] = &[
+    "Figure", "Figures", "Fig.", "Figs.", "figure", "figures", "fig.", "Diagram", "Plate",
+    "Illustration", "FIGURE",
+];
+
+/// First words of a sentence that cannot stand alone.
+#[rustfmt::skip]
+const CONTEXT_WORDS: &[&str] = &[
+    "it", "this", "these", "those", "they", "he", "she", "but", "however", "so", "and", "also",
+    "thus", "therefore", "that", "then", "such", "first", "second", "finally", "otherwise",
+    "hence", "instead",
+];
+
 /// A passage as a reader sees it.
 #[derive(Clone, Debug, Default)]
-pub struct PassageText {
+pub(crate) struct PassageText {
     /// Its sentences of prose, without markup.
-    pub sentences: Vec<String>,
+    pub(crate) sentences: Vec<String>,
     /// Emphasised runs, without markup.
-    pub marked: Vec<String>,
+    pub(crate) marked: Vec<String>,
     /// Displayed equations, as written.
-    pub displayed: Vec<String>,
+    pub(crate) displayed: Vec<String>,
     /// Whether it contains a caption.
-    pub has_figure: bool,
+    pub(crate) has_figure: bool,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassageTerms {
+pub(crate) struct PassageTerms {
     /// Emphasised, quoted and capitalised phrases, in that order, each once.
-    pub key_terms: Vec<String>,
+    pub(crate) key_terms: Vec<String>,
     /// Equations as written.
-    pub equations: Vec<String>,
+    pub(crate) equations: Vec<String>,
     /// `Figure 3.1`, as written.
-    pub figure_refs: Vec<String>,
+    pub(crate) figure_refs: Vec<String>,
     /// Whether it shows or mentions a diagram.
-    pub has_diagrams: bool,
+    pub(crate) has_diagrams: bool,
     /// Three to five telling words or phrases, best first.
-    pub keywords: Vec<String>,
+    pub(crate) keywords: Vec<String>,
     /// Its most central sentence.
-    pub summary: Option<String>,
+    pub(crate) summary: Option<String>,
 }
 
 /// Whether a mark makes its text a key term: emphasis does, a link does not.
-pub fn is_key_term_mark(kind: MarkKind) -> bool {
+pub(crate) fn is_key_term_mark(kind: MarkKind) -> bool {
     matches!(kind, MarkKind::Emphasis | MarkKind::Strong | MarkKind::Code)
 }
 
 /// Reads the terms of a passage of `token_count` tokens. Linear in its text.
-pub fn terms(passage: &PassageText, token_count: u32) -> PassageTerms {
+pub(crate) fn terms(passage: &PassageText, token_count: u32) -> PassageTerms {
     let figure_refs = figure_refs(&passage.sentences);
     let mentions = |word: &str| {
         passage
@@ -120,7 +135,7 @@ fn is_term(term: &str) -> bool {
     (1..=6).contains(&words.len()) && term.chars().count() > 1 && words.iter().any(telling)
 }
 
-/// What stands in double quotes.
+/// What is in double quotes.
 pub(crate) fn quoted(sentence: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = sentence;
@@ -271,20 +286,7 @@ fn figure_refs(sentences: &[String]) -> Vec<String> {
         let tokens: Vec<&str> = sentence.split(' ').collect();
         for pair in tokens.windows(2) {
             let word = pair[0].trim_start_matches(|c: char| !c.is_alphabetic());
-            let is_figure = matches!(
-                word,
-                "Figure"
-                    | "Figures"
-                    | "Fig."
-                    | "Figs."
-                    | "figure"
-                    | "figures"
-                    | "fig."
-                    | "Diagram"
-                    | "Plate"
-                    | "Illustration"
-                    | "FIGURE"
-            );
+            let is_figure = FIGURE_WORDS.contains(&word);
             let number = pair[1].trim_start_matches('(');
             let end = number
                 .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '–')))
@@ -321,7 +323,7 @@ impl TermWeights {
                 .enumerate()
                 .filter(|(_, word)| is_content(word))
             {
-                *weights.counts.entry(word.folded.clone()).or_default() += 1;
+                *weights.counts.entry(word.singular.clone()).or_default() += 1;
                 let surface = if word.is_acronym() {
                     word.surface.to_owned()
                 } else {
@@ -329,7 +331,7 @@ impl TermWeights {
                 };
                 *weights
                     .surfaces
-                    .entry(word.folded.clone())
+                    .entry(word.singular.clone())
                     .or_default()
                     .entry(surface)
                     .or_default() += 1;
@@ -339,7 +341,7 @@ impl TermWeights {
                 {
                     *weights
                         .pairs
-                        .entry((word.folded.clone(), next.folded.clone()))
+                        .entry((word.singular.clone(), next.singular.clone()))
                         .or_default() += 1;
                 }
             }
@@ -347,14 +349,14 @@ impl TermWeights {
         weights
     }
 
-    fn surface(&self, folded: &str) -> String {
-        let forms = self.surfaces.get(folded).into_iter().flatten();
+    fn surface(&self, singular: &str) -> String {
+        let forms = self.surfaces.get(singular).into_iter().flatten();
         let best = forms.max_by(|a, b| {
             a.1.cmp(b.1)
                 .then(b.0.len().cmp(&a.0.len()))
                 .then(b.0.cmp(a.0))
         });
-        best.map_or_else(|| folded.to_owned(), |(surface, _)| surface.clone())
+        best.map_or_else(|| singular.to_owned(), |(surface, _)| surface.clone())
     }
 
     fn keywords(&self) -> Vec<String> {
@@ -397,7 +399,7 @@ impl TermWeights {
             }
             let total: f32 = content
                 .iter()
-                .map(|w| (1.0 + self.counts[&w.folded] as f32).ln())
+                .map(|w| (1.0 + self.counts[&w.singular] as f32).ln())
                 .sum();
             let early = 1.0 + 0.5 / (1.0 + i as f32);
             let score = total / (content.len() as f32).sqrt() * early;
@@ -427,7 +429,7 @@ fn is_list(sentence: &str, words: &[Word<'_>]) -> bool {
     sentence.contains(". . ") || sentence.contains("```") || numbers * 6 > words.len()
 }
 
-/// Whether a sentence is fit to be told without those around it.
+/// Whether a sentence is fit to be read without those around it.
 pub(crate) fn is_self_contained(sentence: &str) -> bool {
     let words = prose::words(sentence);
     let whole = sentence.ends_with(['.', '!', '”', '"', ')', '。']);
@@ -441,31 +443,7 @@ fn depends_on_context(words: &[Word<'_>]) -> bool {
         .first()
         .map(|w| w.surface.to_lowercase())
         .unwrap_or_default();
-    matches!(
-        first.as_str(),
-        "it" | "this"
-            | "these"
-            | "those"
-            | "they"
-            | "he"
-            | "she"
-            | "but"
-            | "however"
-            | "so"
-            | "and"
-            | "also"
-            | "thus"
-            | "therefore"
-            | "that"
-            | "then"
-            | "such"
-            | "first"
-            | "second"
-            | "finally"
-            | "otherwise"
-            | "hence"
-            | "instead"
-    )
+    CONTEXT_WORDS.contains(&first.as_str())
 }
 
 /// At most `max` characters of `text`, cut at a word.
@@ -479,10 +457,12 @@ pub(crate) fn truncate(text: &str, max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use loci_types::text::sentences::{SentenceRule, sentences};
+
     use super::*;
 
     fn terms_of(text: &str) -> PassageTerms {
-        let spans = crate::sentences::spans(text);
+        let spans = sentences(text, SentenceRule::Reader);
         let sentences = spans
             .into_iter()
             .map(|span| text[span].to_owned())

@@ -1,15 +1,16 @@
-//! The words that a reader sees: markup taken off, white space collapsed, words cut and folded.
+//! The words that a reader sees: markup taken off, white space collapsed, words divided.
 //!
 //! Chunks keep their text exactly as the file has it; everything that is *concluded* from a text
 //! (type, key terms, concepts, similarity) is concluded from what this module makes of it.
 
 use loci_documents::Kind;
+use loci_types::text::sentences::is_before_word;
 
-use crate::{lexicon, sentences};
+use super::lexicon;
 
 /// `text` as a reader sees it. For Markdown, marks of emphasis, links, quotations, lists, headings,
 /// code and HTML are taken off. White space becomes single blanks, also in other formats.
-pub fn visible(text: &str, kind: Kind) -> String {
+pub(crate) fn visible(text: &str, kind: Kind) -> String {
     match kind {
         Kind::Markdown => collapse_whitespace(&strip_markup(text)),
         _ => collapse_whitespace(text),
@@ -157,28 +158,28 @@ fn strip_comments(text: &str) -> String {
 
 /// A word of a visible text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word<'a> {
+pub(crate) struct Word<'a> {
     /// As written, without a possessive ending.
-    pub surface: &'a str,
+    pub(crate) surface: &'a str,
     /// Lower case, in the singular: what words are compared by.
-    pub folded: String,
+    pub(crate) singular: String,
     /// Where it starts in the text, in bytes.
-    pub start: usize,
+    pub(crate) start: usize,
     /// Whether anything but one blank parts it from the word before, or the full stop of an initial
     /// or a title such as `Mr.`.
-    pub gap_before: bool,
+    pub(crate) gap_before: bool,
     /// Whether it had a possessive ending.
-    pub is_possessive: bool,
+    pub(crate) is_possessive: bool,
 }
 
 impl Word<'_> {
     /// Where it ends in the text, in bytes.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.start + self.surface.len()
     }
 
     /// Whether it starts with a capital letter.
-    pub fn is_capitalised(&self) -> bool {
+    pub(crate) fn is_capitalised(&self) -> bool {
         self.surface.starts_with(char::is_uppercase)
     }
 
@@ -189,7 +190,7 @@ impl Word<'_> {
     }
 
     /// Whether it is all capitals (with digits, or a plural s), two letters or more.
-    pub fn is_acronym(&self) -> bool {
+    pub(crate) fn is_acronym(&self) -> bool {
         let core = self.surface.strip_suffix('s').unwrap_or(self.surface);
         let letters = core.chars().filter(|c| c.is_alphabetic()).count();
         letters >= 2
@@ -202,7 +203,7 @@ impl Word<'_> {
 
 /// The words of `text`, in order. Hyphens, apostrophes, underscores, and full stops or colons
 /// between letters (`std::io`, `e.g`) are part of a word.
-pub fn words(text: &str) -> Vec<Word<'_>> {
+pub(crate) fn words(text: &str) -> Vec<Word<'_>> {
     let mut found = Vec::new();
     let mut end = 0;
     let mut rest = text.char_indices().peekable();
@@ -230,7 +231,7 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
         let gap_before = between != " " && !shortened;
         found.push(Word {
             surface,
-            folded: fold(surface),
+            singular: singular(surface),
             start,
             gap_before,
             is_possessive: surface.len() < whole.len(),
@@ -244,7 +245,8 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
 fn is_abbreviated(word: &Word<'_>) -> bool {
     let mut parts = word.surface.split('.');
     word.is_capitalised()
-        && (parts.all(|part| part.chars().count() == 1) || sentences::is_title(word.surface))
+        && (parts.all(|part| part.chars().count() == 1)
+            || is_before_word(&word.surface.to_lowercase()))
 }
 
 fn is_word_char(c: char) -> bool {
@@ -266,8 +268,8 @@ fn continues(rest: &str, c: char) -> Option<usize> {
     (joins && is_word_char(next)).then_some(joint + next.len_utf8())
 }
 
-/// Lower case and singular: `Smart Pointers` and `smart pointer` fold alike, word by word.
-pub fn fold(word: &str) -> String {
+/// Lower case and singular: `Smart Pointers` and `smart pointer` are equal, word by word.
+pub(crate) fn singular(word: &str) -> String {
     // The plural of an acronym: `CPUs`.
     let initials = word
         .strip_suffix('s')
@@ -275,11 +277,11 @@ pub fn fold(word: &str) -> String {
     if let Some(initials) = initials {
         return initials.to_lowercase();
     }
-    singular(&word.to_lowercase())
+    strip_plural(&word.to_lowercase())
 }
 
 /// The singular of a lower-case English word, as far as its ending tells.
-fn singular(word: &str) -> String {
+fn strip_plural(word: &str) -> String {
     let ends = |s: &str| word.ends_with(s);
     let cut = |n: usize| word[..word.len() - n].to_owned();
     if word.len() < 4 || !ends("s") || !word.is_ascii() || lexicon::is_never_plural(word) {
@@ -303,8 +305,8 @@ fn singular(word: &str) -> String {
     cut(1)
 }
 
-/// Folded content words of `text`, in order: no function words, no numbers, nothing of one letter.
-pub fn content_words(text: &str) -> Vec<String> {
+/// Singular content words of `text`, in order: no function words, no numbers, nothing of one letter.
+pub(crate) fn content_words(text: &str) -> Vec<String> {
     let keep = |w: &Word<'_>| {
         w.surface.chars().count() > 1
             && !lexicon::is_stop(&w.surface.to_lowercase())
@@ -313,11 +315,11 @@ pub fn content_words(text: &str) -> Vec<String> {
     words(text)
         .into_iter()
         .filter(keep)
-        .map(|w| stem(w.folded))
+        .map(|w| stem(w.singular))
         .collect()
 }
 
-/// Cuts the commonest endings off a folded word, so that `borrow`, `borrowed` and `borrowing` meet.
+/// Cuts the commonest endings off a singular word, so that `borrow`, `borrowed` and `borrowing` meet.
 fn stem(word: String) -> String {
     for ending in ["ing", "ed", "ly"] {
         if let Some(base) = word.strip_suffix(ending)
@@ -370,11 +372,11 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_and_folded() {
+    fn words_are_divided() {
         let text = "Rust's smart pointers, e.g. std::rc::Rc — don't";
         let got: Vec<(String, bool)> = words(text)
             .into_iter()
-            .map(|w| (w.folded, w.gap_before))
+            .map(|w| (w.singular, w.gap_before))
             .collect();
         let expected = [
             ("rust", true),
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_fold_to_their_singular() {
+    fn plurals_become_their_singular() {
         let cases: &[(&str, &str)] = &[
             ("Pointers", "pointer"),
             ("copies", "copy"),
@@ -406,7 +408,7 @@ mod tests {
             ("CPUs", "cpu"),
         ];
         for &(word, expected) in cases {
-            assert_eq!(fold(word), expected);
+            assert_eq!(singular(word), expected);
         }
     }
 }

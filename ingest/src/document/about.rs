@@ -1,10 +1,10 @@
 //! What a document asks of its reader and promises: how hard it is to read, what should be known first, what is learned.
 
 use crate::chunk::numbering;
-use crate::prose;
+use crate::text::prose;
 use loci_documents::{BlockKind, ParsedDocument};
 
-/// Words that a text must have for its difficulty to be told.
+/// Words that a text must have for its difficulty to be estimated.
 const WORDS_MIN: usize = 100;
 /// Words that are looked at.
 const WORDS_MAX: usize = 20_000;
@@ -15,7 +15,7 @@ const ENTRY_CHARS_MAX: usize = 200;
 
 /// `introductory`, `intermediate` or `advanced`: Flesch's reading ease (Flesch, "A new readability yardstick", 1948), and
 /// how many words are long. Of texts in Latin script with enough words.
-pub fn difficulty(sentences: &[String]) -> Option<&'static str> {
+pub(super) fn difficulty(sentences: &[String]) -> Option<&'static str> {
     let (mut words, mut syllables, mut long, mut count) = (0, 0, 0, 0);
     for sentence in sentences {
         let before = words;
@@ -67,34 +67,25 @@ fn syllables_of(word: &str) -> usize {
     (runs - usize::from(silent)).max(1)
 }
 
+#[rustfmt::skip]
 const OUTCOMES: &[&str] = &[
-    "learning outcomes",
-    "learning objectives",
-    "objectives",
-    "what you will learn",
-    "what you'll learn",
-    "you will learn",
-    "in this chapter you will learn",
-    "goals",
+    "learning outcomes", "learning objectives", "objectives", "what you will learn",
+    "what you'll learn", "you will learn", "in this chapter you will learn", "goals",
     "learning goals",
 ];
+#[rustfmt::skip]
 const PREREQUISITES: &[&str] = &[
-    "prerequisites",
-    "prerequisite",
-    "requirements",
-    "before you begin",
-    "before you start",
-    "what you should know",
-    "prior knowledge",
+    "prerequisites", "prerequisite", "requirements", "before you begin", "before you start",
+    "what you should know", "prior knowledge",
 ];
 
 /// What a reader learns: the list under a heading that says so, or after a sentence that does.
-pub fn learning_outcomes(parsed: &ParsedDocument) -> Vec<String> {
+pub(super) fn learning_outcomes(parsed: &ParsedDocument) -> Vec<String> {
     list_under_heading(parsed, OUTCOMES)
 }
 
 /// What a reader should know first, likewise.
-pub fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
+pub(super) fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
     list_under_heading(parsed, PREREQUISITES)
 }
 
@@ -126,7 +117,7 @@ fn list_under_heading(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
     let rest = first + 1..parsed.blocks.len();
     let is_lead = |at: &usize| parsed.blocks[*at].kind == BlockKind::Paragraph;
     let is_item = |at: &usize| parsed.blocks[*at].kind == BlockKind::ListItem;
-    // One paragraph may stand before the list.
+    // One paragraph may be before the list.
     let lead = rest.clone().next().filter(is_lead).map_or(0, |_| 1);
     let items = rest.skip(lead).take_while(is_item).take(ENTRIES_MAX);
     items

@@ -1,14 +1,14 @@
 //! Which sections of a document have to do with each other: those that a text names (*see Section 3.2*), and those whose
 //! words are most alike.
 //!
-//! Likeness is the cosine of tf-idf weights over the sections of the one document, so it knows nothing but the file.
+//! Similarity is the cosine of tf-idf weights over the sections of the one document, so it knows nothing but the file.
 
 use std::collections::{BTreeMap, HashMap};
 
 use locidb::NewChunk;
 use locidb::storage::records::Level;
 
-use crate::prose;
+use crate::text::prose;
 
 /// Sections that are named of one.
 const RELATED_MAX: usize = 4;
@@ -26,7 +26,7 @@ const SECTIONS_MIN: usize = 4;
 /// Fills in `related_sections` of all sections.
 ///
 /// Linear in the text; a word that more than a tenth of the sections have, or 64 of them, is left out.
-pub fn relate(chunks: &mut [NewChunk]) {
+pub(super) fn relate(chunks: &mut [NewChunk]) {
     let is_section = |place: &usize| chunks[*place].record.level == Level::Section;
     let sections: Vec<usize> = (0..chunks.len()).filter(is_section).collect();
     let names: Vec<Option<String>> = sections

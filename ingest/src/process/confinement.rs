@@ -2,7 +2,7 @@
 //!
 //! A parser needs nothing of the system beside memory and threads. [`confine`] has Linux refuse all else (seccomp): no
 //! file is opened, made, changed or looked for, nothing is connected, no program is started, no code is loaded, and no
-//! other process is reached. What is refused fails with *operation not permitted*, so that a parser that tries is told,
+//! other process is reached. What is refused fails with *operation not permitted*, so that a parser that tries gets an error,
 //! and a document still lands where it can do without.
 //!
 //! Always true: it holds for all threads of the process, those that are begun later too, and cannot be taken back.
@@ -23,7 +23,7 @@ pub struct ConfinementError(String);
 /// Confines this process. To be called before it reads what it parses.
 ///
 /// # Errors
-/// [`Unconfined`] where the kernel or the processor has no seccomp filters, or a container forbids them.
+/// [`ConfinementError`] where the kernel or the processor has no seccomp filters, or a container forbids them.
 #[cfg(target_os = "linux")]
 pub fn confine() -> Result<(), ConfinementError> {
     let failed = |error: &dyn std::error::Error| ConfinementError(error.to_string());
@@ -37,7 +37,7 @@ pub fn confine() -> Result<(), ConfinementError> {
 /// Confines this process, where the system is Linux.
 ///
 /// # Errors
-/// [`Unconfined`]: it is not.
+/// [`ConfinementError`]: it is not.
 #[cfg(not(target_os = "linux"))]
 pub fn confine() -> Result<(), ConfinementError> {
     Err(ConfinementError("it is not Linux".to_owned()))
@@ -96,7 +96,7 @@ mod linux {
         SeccompFilter, SeccompRule, TargetArch,
     };
 
-    /// What is allowed whatever its arguments: memory, threads and their signals, time, chance, open pipes, the end.
+    /// What is allowed whatever its arguments: memory, threads and their signals, time, random numbers, open pipes, the end.
     const ALLOWED: &[i64] = &[
         libc::SYS_read,
         libc::SYS_readv,

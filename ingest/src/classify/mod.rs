@@ -1,10 +1,11 @@
 //! What a passage is for: a concept, an example, a question, or none of these.
 //!
-//! Whether it sets tasks is told by rules ([`tasks`]). The other types are told by a linear model over cues ([`cues`]):
+//! Whether it sets tasks is decided by rules ([`tasks`]). The other types are decided by a linear model over cues ([`cues`]):
 //! each cue speaks for or against each type by its weight, and the type with the highest sum wins. The example
 //! `chunk_type_weights` makes the weights from labelled passages.
 
 pub mod cues;
+pub(crate) mod kinds;
 mod passage;
 mod phrases;
 mod tasks;
