@@ -7,8 +7,8 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use common::test_server::TestServer;
 use common::db_path;
+use common::test_server::TestServer;
 use loci_client::call::{Change, Role};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Location};
 use locidb::{NewAsset, NewChunk, NewDocument};
