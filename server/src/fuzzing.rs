@@ -7,8 +7,8 @@ use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{Database, NewChunk, NewDocument};
 
 use crate::access::KeyLimits;
-use crate::serve::in_memory::{InMemory, Spoken};
-use crate::service::{ParserFactory, Place, Stores, StoresOptions};
+use crate::serve::in_memory::{InMemory, Protocol};
+use crate::service::{ParserFactory, StoreLocation, Stores, StoresOptions};
 
 /// A server whose connections are bytes.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Hosted {
             parser: ParserFactory::new(|| Err(io::Error::other("no files are parsed"))),
             ..StoresOptions::default()
         };
-        let stores = Stores::new(Place::One(path), options).expect("stores");
+        let stores = Stores::new(StoreLocation::Single(path), options).expect("stores");
         Hosted {
             server: InMemory::new(stores).expect("a server"),
             _folder: folder,
@@ -56,8 +56,8 @@ impl Hosted {
     /// # Panics
     /// When the server does not end the connection.
     pub fn http(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Http, bytes, true);
-        told.expect("the connection ends")
+        let received = self.server.exchange(Protocol::Http, bytes, true);
+        received.expect("the connection ends")
     }
 
     /// What a whole request is answered with that asks for the end of its connection.
@@ -65,8 +65,8 @@ impl Hosted {
     /// # Panics
     /// When the server does not end the connection.
     pub fn request(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Http, bytes, false);
-        told.expect("the connection ends")
+        let received = self.server.exchange(Protocol::Http, bytes, false);
+        received.expect("the connection ends")
     }
 
     /// What comes back over a connection of the wire protocol that carries these bytes.
@@ -74,8 +74,8 @@ impl Hosted {
     /// # Panics
     /// When the server does not end the connection.
     pub fn wire(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Wire, bytes, true);
-        told.expect("the connection ends")
+        let received = self.server.exchange(Protocol::Wire, bytes, true);
+        received.expect("the connection ends")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connections that are streams in memory, for fuzz targets: what comes over them is whatever they say.
+//! Connections over streams in memory, for fuzz targets.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::http::HttpOptions;
-use super::{Limits, Shared, WorkerOptions, figures, http, wire};
+use super::{Limits, ServerState, WorkerOptions, http, prometheus, wire};
 use crate::service::Stores;
 
 /// Bytes that a stream holds between its two sides.
@@ -21,14 +21,14 @@ const WAIT: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct InMemory {
     runtime: Runtime,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     routes: axum::Router,
     _stop: watch::Sender<bool>,
 }
 
-/// What is spoken over a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spoken {
+pub(crate) enum Protocol {
     Wire,
     Http,
 }
@@ -39,11 +39,11 @@ impl InMemory {
         let workers = WorkerOptions::default();
         let runtime = workers.runtime()?;
         let within = runtime.enter();
-        let shared = Shared::new(Arc::new(stores), workers, Limits::default(), stopping)?;
+        let shared = ServerState::new(Arc::new(stores), workers, Limits::default(), stopping)?;
         drop(within);
         let shared = Arc::new(shared);
         let options = HttpOptions::default();
-        let routes = http::router(Arc::clone(&shared), options, figures::begin());
+        let routes = http::router(Arc::clone(&shared), options, prometheus::install_exporter());
         Ok(InMemory {
             runtime,
             shared,
@@ -52,11 +52,11 @@ impl InMemory {
         })
     }
 
-    /// Sends bytes over a connection; what came back until the server ended it. `None` where it did not in time. `ends`:
-    /// whether this side ends first, which lets a server give up what it was asked.
-    pub(crate) fn exchange(&self, spoken: Spoken, bytes: &[u8], ends: bool) -> Option<Vec<u8>> {
+    /// Sends bytes over a connection; returns what the server sent until it closed it. `None` if it did not in time. `ends`:
+    /// whether this side closes first, so that the server cancels its calls.
+    pub(crate) fn exchange(&self, protocol: Protocol, bytes: &[u8], ends: bool) -> Option<Vec<u8>> {
         let (here, there) = duplex(STREAM_LEN);
-        let serving = serve(Arc::clone(&self.shared), self.routes.clone(), spoken, there);
+        let serving = serve(Arc::clone(&self.shared), self.routes.clone(), protocol, there);
         let bytes = bytes.to_vec();
         self.runtime.block_on(async move {
             let task = tokio::spawn(serving);
@@ -68,8 +68,8 @@ impl InMemory {
                 }
                 write
             };
-            let mut told = Vec::new();
-            let receiving = read.read_to_end(&mut told);
+            let mut received = Vec::new();
+            let receiving = read.read_to_end(&mut received);
             let both = async { tokio::join!(sending, receiving) };
             let ended = tokio::time::timeout(WAIT, both).await.is_ok();
             if let Err(error) = task.await
@@ -77,19 +77,19 @@ impl InMemory {
             {
                 std::panic::resume_unwind(error.into_panic());
             }
-            ended.then_some(told)
+            ended.then_some(received)
         })
     }
 }
 
-async fn serve(shared: Arc<Shared>, routes: axum::Router, spoken: Spoken, stream: DuplexStream) {
+async fn serve(shared: Arc<ServerState>, routes: axum::Router, protocol: Protocol, stream: DuplexStream) {
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let place = shared.pending.enter();
-    match spoken {
-        Spoken::Wire => {
+    let slot = shared.pending.register();
+    match protocol {
+        Protocol::Wire => {
             let (read, write) = tokio::io::split(stream);
-            wire::serve(shared, read, write, peer, place).await;
+            wire::serve(shared, read, write, peer, slot).await;
         }
-        Spoken::Http => http::serve(shared, routes, stream, peer, false, place).await,
+        Protocol::Http => http::serve(shared, routes, stream, peer, false, slot).await,
     }
 }
