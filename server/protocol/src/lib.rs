@@ -19,4 +19,5 @@ pub mod codec;
 pub mod fault;
 pub mod frame;
 pub mod handshake;
+mod input;
 pub mod values;

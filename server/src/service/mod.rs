@@ -16,6 +16,7 @@ mod maintenance;
 mod parser;
 mod reads;
 mod request;
+mod store_location;
 mod stores;
 pub(crate) mod traces;
 mod transaction;
@@ -39,7 +40,8 @@ pub(crate) use concurrency::{ConcurrencyLimits, FileMemory, StoreSemaphores};
 pub(crate) use graph::GRAPH_LEN_MAX;
 pub(crate) use loci_views::faults::{from_error as fault_of, internal};
 pub use parser::ParserFactory;
-pub(crate) use stores::{Store, StoreFolder, StoreLocation, Stores, StoresOptions};
+pub(crate) use store_location::{StoreFolder, StoreLocation};
+pub(crate) use stores::{Store, Stores, StoresOptions};
 pub(crate) use transaction::{CancelToken, Reply, TransactionPermits, TransactionSlot};
 
 /// Who calls: a key that was checked.
