@@ -181,13 +181,13 @@ fn invalid_settings_are_rejected_with_their_origin() {
             &[],
             &[("LOCI_INSECURE_LOCAL", "1")],
             "db = \"d\"",
-            &["by the flag"],
+            &["only the flag --insecure-local"],
         ),
         (
             &[],
             &[],
             "db = \"d\"\ninsecure_local = true",
-            &["by the flag"],
+            &["only the flag --insecure-local"],
         ),
         (
             &["--insecure-local", "--listen", "0.0.0.0:1"],
