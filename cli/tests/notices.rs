@@ -44,7 +44,9 @@ fn top() -> PathBuf {
 /// The crates of others that the binary is built of, by name and version.
 fn crates() -> Vec<Crate> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked"])
+        // What is shipped is built with it.
+        .args(["metadata", "--features", "loci/minilm"])
+        .args(["--format-version", "1", "--locked"])
         .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
         .current_dir(top())
         .output()

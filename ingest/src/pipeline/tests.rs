@@ -527,7 +527,7 @@ fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
         panic!("{lines:?}")
     };
     let start =
-        "1 picture has no caption (word/media/1.png): captioner refused the picture: too bright;";
+        "1 picture has no caption (word/media/1.png): captioner refused the picture: too bright";
     assert!(warning.starts_with(start), "{warning}");
     let [failed, rest] = &lines[1].warnings[..] else {
         panic!("{lines:?}")
