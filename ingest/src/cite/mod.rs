@@ -1,4 +1,4 @@
-//! What a paper cites: its list of references read, and the places in its text that cite them.
+//! Citations of a paper: its list of references, and the places in its text that cite an entry.
 //!
 //! If a format declares both (JATS, LaTeX), its declarations are used. For all others the list is what is under a
 //! heading such as *References*, and citations are recognised by how they are written: by number (`[3, 5–7]`), by
