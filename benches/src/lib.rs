@@ -1,4 +1,4 @@
-//! Benchmarks: prepared data folders, bulk load, and retrieval quality with latency.
+//! Benchmarks of a store on prepared data folders: bulk load, retrieval quality and latency.
 //!
 //! | to | read |
 //! | --- | --- |

@@ -16,7 +16,7 @@
 //! | `analysis` | ranks, communities and their digests, types of concepts | `graph.rs` |
 //! | `state` | what the threads of an open store share, and its snapshots | `inner.rs` |
 //! | `segments` | writing the indexes of a segment | `writer.rs` |
-//! | `embedders` | what makes vectors of texts | `projector.rs` |
+//! | `embedders` | embedders: each turns a text into a vector | `projector.rs` |
 //! | `statements` | what documents state, as rows and merged records | `contributions.rs` |
 //!
 //! All of them use the files beside this one: errors, progress, settings, the clock and the thread pool.

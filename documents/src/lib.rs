@@ -1,9 +1,9 @@
 //! Files to trees of blocks with exact places: pure functions, no store, no model, no network.
 //!
-//! [`detect`] tells a file's kind from its name and first bytes, [`parse`] reads it. Every parser
-//! stays within [`Limits`] and answers hostile bytes with a [`ParseError`]. The one that relies on
-//! a large foreign crate (PDF) may still panic, loop or use much memory there, so whoever parses
-//! files of strangers runs it in a process that may die.
+//! [`detect`] finds a file's kind from its name and first bytes, and [`parse`] reads it. Every parser
+//! stays within [`Limits`] and returns a [`ParseError`] for hostile bytes. The PDF parser uses a large
+//! foreign crate, which may still panic, loop or use much memory. If files come from strangers, run it
+//! in a child process.
 //!
 //! Always true: what `parse` returns has passed [`ParsedDocument::validate`].
 //!

@@ -1,4 +1,6 @@
-//! Helpers that fuzz targets share.
+//! Helpers that the fuzz targets in `fuzz_targets/` share, one target for each format that LociDB reads.
+//!
+//! Start reading at a target; [`data`], [`rows`] and [`store`] build its inputs.
 
 pub mod data;
 pub mod rows;

@@ -1,4 +1,4 @@
-//! Trees of blocks to chunks, concepts and relations, and the pipeline that stores them.
+//! Turns parsed files into chunks, concepts and relations, and stores them.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | [`chunk`] | a parsed file divided into its chunk tree |
 //! | [`cite`] | references and citations in the text |
 //! | [`extract`] | concepts and relations |
-//! | [`classify`] | what passages, sections and sentences are for |
+//! | [`classify`] | types of passages, sections and sentences |
 //! | `text` | words, key terms and summaries of a text |
 //! | [`exchange`] | the concept graph in files of other programs |
 //!

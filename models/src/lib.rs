@@ -4,11 +4,11 @@
 //! [`Embedder`]. [`lsa`] is the one that is built in: it learns from the store's own rows, needs no
 //! network and no model file, and gives the same vectors for the same rows on every run.
 //!
-//! Models that write answers implement another, [`Generator`], programs that describe pictures a third,
-//! [`Captioner`], and what counts tokens through a fourth, [`Tokenizer`]; none is built in.
+//! Three more traits have no built-in implementation: [`Generator`] for models that write answers, [`Captioner`] for
+//! programs that describe pictures, and [`Tokenizer`] for what counts tokens.
 //!
-//! Invariant: this crate depends on no other crate of the workspace. It knows no index and no store; the
-//! tokeniser is handed in, and what it learns leaves as plain bytes.
+//! Invariant: this crate depends on no other crate of the workspace. It knows no index and no store: callers pass the
+//! terms of texts, and a fitted model is plain bytes.
 //!
 //! Start reading at [`Embedder`], then at [`lsa::Fitter`].
 

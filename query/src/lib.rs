@@ -2,12 +2,12 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`request`] | what is asked, and how to answer it (of `loci-types`) |
+//! | [`request`] | the question, and the options of a search (of `loci-types`) |
 //! | [`plan`] | everything that is decided before anything is run, with [`scope`] and [`intent`] of the question |
 //! | [`search`] | a plan run over one view: arms, fusion, rows, citations |
 //! | [`view`] | a snapshot with its indexes open, and the digests of [`community`] |
 //! | [`filter`] | the filter language: parsed, printed, evaluated to a bitmap |
-//! | `ranking` | [`fuse`], [`rank`], [`calibrate`]: lists of chunks made one and reordered |
+//! | `ranking` | [`fuse`], [`rank`], [`calibrate`]: lists of chunks combined and reordered |
 //! | [`cite`] | the location of a chunk, in words and numbers; the [`context`] that hits are assembled to |
 //! | `answering` | [`extractive`], [`global`], [`prompt`], [`critic`]: an answer in words to a [`question`] |
 //! | [`answer`] | the answer, as it is printed (of `loci-types`) |
@@ -21,7 +21,7 @@
 //! answering -> cite, sentences -> tokens
 //! ```
 //!
-//! This crate reads only. Everything but [`search`] and [`view`] is pure: it is given what it needs
+//! This crate only reads. Everything but [`search`] and [`view`] is pure: it gets its input as arguments
 //! and opens nothing. Start reading at [`search::Searcher::search`].
 
 mod answering;

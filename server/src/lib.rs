@@ -2,7 +2,8 @@
 //! browser.
 //!
 //! It has no command line and prints nothing. It logs events of `tracing`: targets are `audit` (who presented a key,
-//! changed something or was refused), `slow` (calls that took long), and modules. No question, text or secret is in them.
+//! changed something or was refused), `slow` (calls that took long), and modules. Always true: no event contains a
+//! question, a text or a secret.
 //!
 //! ```no_run
 //! use loci_server::{ParserFactory, Server, config};

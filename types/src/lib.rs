@@ -6,8 +6,8 @@
 //! | [`ids`] | the number spaces |
 //! | [`keys`] | the public keys of documents and chunks |
 //! | [`records`] | contents of rows |
-//! | [`document`] | what a caller hands over to be stored |
-//! | [`search`] | the question, and how to answer it |
+//! | [`document`] | a document to store |
+//! | [`search`] | the request of a search: the question and its options |
 //! | [`filter`] | the filter language: parsed and printed |
 //! | [`answer`] | the answer to a search |
 //! | [`settings`] | the settings of a store |

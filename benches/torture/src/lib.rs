@@ -20,6 +20,8 @@
 //! A seed gives the same operations, disks and choices each time. The store's own threads are scheduled
 //! by the operating system, so a failure that depends on their timing may need several runs to
 //! reproduce.
+//!
+//! Start reading at [`suites`], then at [`world::World`].
 
 pub mod bulk;
 pub mod check;

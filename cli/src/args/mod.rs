@@ -1,4 +1,6 @@
-//! The command line: commands, options, and the parsers of their values.
+//! The arguments of every command of `loci`, as clap structs, with the help texts of all options.
+//!
+//! Start reading at [`Command`]; each file has the options of a group of commands.
 
 mod ask;
 mod care;

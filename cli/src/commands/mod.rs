@@ -1,4 +1,8 @@
-//! One module per command; each reads its arguments, calls the library, prints.
+//! The commands of `loci`, one module each: it reads its arguments, calls the library and prints.
+//!
+//! Always true: answers go to standard output, messages and progress to standard error.
+//!
+//! Start reading at [`run`], then at the module with the name of the command.
 
 mod about;
 mod analyze;

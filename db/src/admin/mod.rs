@@ -1,5 +1,14 @@
-//! Looking after a store: checking and repairing it ([`check`]), compaction ([`compact`]), copies
-//! ([`backup`], [`export`]) and upgrades of the format ([`upgrade`]).
+//! Administration of a store: methods of [`Database`](crate::Database) that an operator calls.
+//!
+//! | to | read |
+//! | --- | --- |
+//! | check and repair | [`check`] |
+//! | merge everything and free disk space | [`compact`] |
+//! | back up and restore | [`backup`] |
+//! | export and import | [`export`] |
+//! | convert an earlier format | [`upgrade`] |
+//!
+//! Always true: searches continue while one of these runs on an open store.
 
 mod backup;
 mod check;

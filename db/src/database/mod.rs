@@ -1,4 +1,4 @@
-//! The handle that applications hold.
+//! The handle that applications hold: open, write, search, and update what is derived from the whole store.
 //!
 //! Start reading at [`handle::Database`].
 

@@ -1,5 +1,9 @@
-//! Upkeep of an open store: merging segments ([`merge`]), building again what was damaged ([`recovery`]), and the
-//! thread that does both in the background ([`thread`]).
+//! Maintenance of an open store in the background: merging segments ([`merge`]) and rebuilding damaged indexes of the
+//! whole store ([`recovery`]).
+//!
+//! Always true: searches and writes continue meanwhile; after a failure the thread waits and tries again.
+//!
+//! Start reading at [`thread`], which runs both.
 
 pub(crate) mod merge;
 pub(crate) mod recovery;

@@ -1,5 +1,16 @@
-//! The vector space of a store: fitted on its own corpus, filled by an external model, or for vectors that the caller
-//! provides. Each is chosen in [`choice`]; a store with text is switched to another one while it is used ([`switch`]).
+//! Vector spaces of a store: the built-in one, those of external models, and those for vectors of the caller.
+//!
+//! | to | read |
+//! | --- | --- |
+//! | choose the space | [`choice`] |
+//! | fit the built-in embedder | [`fit`] |
+//! | build a space beside the active one, and activate it | [`switch`] |
+//! | embed text that was written since | [`embed_missing`] |
+//! | measure how much vectors count beside text | [`calibrate`] |
+//!
+//! Always true: searches use one active space, and a switch replaces it in one commit.
+//!
+//! Start reading at [`switch::switch`].
 
 pub(crate) mod calibrate;
 pub(crate) mod choice;

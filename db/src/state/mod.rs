@@ -1,5 +1,7 @@
-//! The open store: what its threads share ([`inner`]) and the snapshots that it publishes ([`snapshot`]), which
-//! [`factory`] opens.
+//! The open store: what its threads share ([`inner`]), the snapshots that searches read ([`snapshot`]), and how each
+//! commit opens one ([`factory`]).
+//!
+//! Start reading at [`inner::Inner`].
 
 pub(crate) mod factory;
 pub(crate) mod inner;

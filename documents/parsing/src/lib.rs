@@ -1,4 +1,4 @@
-//! What parsers share: the tree of blocks that each makes of a file, and the means to make one.
+//! What parsers share: the tree of blocks that each builds from a file, and the tools to build one.
 //!
 //! ```text
 //! tree facts warnings   what a parser returns

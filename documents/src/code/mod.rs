@@ -16,6 +16,8 @@
 //! Languages with a grammar here are read by their syntax tree (tree-sitter); the others, and files
 //! that are mostly errors, by their empty lines ([`lines`]). A grammar ([`Grammar`])
 //! only says what each node is; [`Reader`] divides the file.
+//!
+//! Start reading at [`parse`].
 
 use std::ops::Range;
 

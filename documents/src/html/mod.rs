@@ -2,11 +2,11 @@
 //!
 //! The text is new: blocks joined by an empty line, white space collapsed, `pre` kept as it is,
 //! tables of data as rows of Markdown. Scripts, styles, menus, banners, footers and hidden elements
-//! are left out ([`furniture`]); reading keeps to `<main>` or the only `<article>` where that holds
-//! the bulk of the page, and takes everything visible where all of it looks like decoration.
+//! are left out ([`furniture`]). If `<main>` or the only `<article>` contains most of the page, only that
+//! is read. If everything looks like decoration, all visible text is read.
 //!
-//! Pictures that say something are figures, named by the address that the page gives them; their
-//! bytes are elsewhere. Lists of notes are footnotes, lists of works are references.
+//! Informative pictures are figures, named by their address in the page; their bytes are not read.
+//! Lists of notes are footnotes, lists of works are references.
 //!
 //! The tree is walked with a cursor, never by recursion, and its depth is bounded while it is
 //! built ([`depth`]), because building costs length × depth.

@@ -1,8 +1,11 @@
 //! Pictures: PNG, JPEG, GIF, WebP, BMP and TIFF.
 //!
-//! A picture is one [`BlockKind::Figure`] whose text is the file's name made readable, and what the file says about
-//! itself in words; the file is its one asset. Nothing is decoded but headers, by hand and within bounds: see
-//! [`header`].
+//! A picture is one [`BlockKind::Figure`]. Its text is the file's name made readable, and the descriptions in the
+//! file's metadata. The file is its only asset.
+//!
+//! Always true: only headers are decoded, within bounds ([`header`]).
+//!
+//! Start reading at [`parse`].
 
 use std::path::Path;
 

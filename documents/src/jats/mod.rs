@@ -1,4 +1,4 @@
-//! JATS: articles of journals in the XML of ANSI/NISO Z39.96, as PubMed Central and publishers give them out.
+//! JATS: journal articles in the XML of ANSI/NISO Z39.96, as PubMed Central and publishers distribute them.
 //!
 //! The text is new: abstract, body, back matter, and what is published with the article (reviews, answers), in this
 //! order. Title and authors are facts about the document and no part of its text. Every `<ref>` is one of the

@@ -1,8 +1,8 @@
-//! LaTeX source: what a reader of the printed page sees, as far as one file tells it.
+//! LaTeX source: what a reader of the printed page sees, as far as a single file contains it.
 //!
 //! The text is new. It is made in three steps, each a pass over the whole file:
 //!
-//! 1. [`source`]: comments go, and what is printed letter by letter (`verbatim`, `\verb`) is set aside;
+//! 1. [`source`]: comments are removed, and verbatim text (`verbatim`, `\verb`) is set aside;
 //! 2. [`macros`]: the file's own commands are expanded, within bounds;
 //! 3. [`walk`]: commands and environments become blocks. Formulas keep their source, without labels.
 //!

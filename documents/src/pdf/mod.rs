@@ -18,7 +18,9 @@
 //! The text is new; blocks are joined by an empty line. Positions on pages are in 0..1 from the top
 //! left corner of the visible page.
 //!
-//! Reading glyphs is a foreign crate's work (pdf_oxide), which may panic on a damaged file.
+//! A foreign crate (pdf_oxide) reads the glyphs, and may panic on a damaged file.
+//!
+//! Start reading at [`parse`].
 
 use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error as PdfError;

@@ -1,4 +1,4 @@
-//! Text to terms: what the index writes and what a question asks, by one and the same code.
+//! Text to terms: the index and the question use the same code.
 //!
 //! A text is cut into *words* (UAX #29); every word yields one term or a few:
 //!
@@ -13,10 +13,10 @@
 //! | `U.S.A.` | `usa` | single letters between full stops are one word |
 //! | `東京都` | `東京`, `京都` | scripts without spaces: pairs of neighbours |
 //!
-//! An analyzer speaks some [`Languages`]: a text is written in one and asked in all that a store has, so a word
-//! of a question may have a stem in each. A stem of another language than English ends in a control
-//! character that says which: it is a term of its own. Words with accents also have the stem that they have
-//! without, where that is another (`sécurité`: `secur` and `securit`).
+//! An analyzer has a set of [`Languages`]. A text is stemmed in its own language, a question in all languages of the
+//! store, so a word of a question may have one stem in each. A stem in a language other than English ends in a control
+//! character for that language, so it is a separate term. A word with accents also has the stem of the word without
+//! accents, if it differs (`sécurité`: `secur` and `securit`).
 //!
 //! Stop words are kept: their weight is as small as they are frequent. A term has at most
 //! [`TERM_CHARS_MAX`] characters beside that, the rest is cut off; of a word only the first

@@ -1,6 +1,6 @@
 //! Inner products of stored codes with a query, and blocks of scores, as fast as the processor can.
 //!
-//! The fence around this crate's `unsafe`. What always holds:
+//! All `unsafe` code of this crate is here. Always true:
 //!
 //! - Every instruction set has one file and one token type; whoever holds a token runs on a processor
 //!   that has the set, because [`Level::detect`] alone makes them.
@@ -9,6 +9,8 @@
 //!
 //! A [`Job`] is a whole loop (a walk through a graph, a scan): [`Level::run`] enters the instruction
 //! set once, and everything marked `#[inline(always)]` below that is compiled for it.
+//!
+//! Start reading at [`Level::detect`] and [`Job`].
 //!
 //! | codes | block | a block holds |
 //! | --- | --- | --- |

@@ -1,18 +1,18 @@
 //! Vector search: the vectors of one space that the chunks of a segment have.
 //!
-//! Every segment keeps them flat, at full precision: what a small segment scans, and the oracle for
-//! what is faster. A large one has an HNSW graph besides, over codes of a byte a number or less; what a
-//! walk through it finds is ranked again by the flat vectors. [`search()`] decides a segment at a
-//! time, by what each way would cost, whether it walks or scans, and answers for all as one.
+//! Every segment stores them flat, at full precision. A search of a small segment scans them. A large
+//! segment also has an HNSW graph over codes of at most one byte per number: a walk through it finds
+//! candidates, which are ranked again by the flat vectors. For each segment, [`search()`] chooses
+//! between walk and scan by their cost, and returns one list of hits for all segments.
 //!
 //! | part | what |
 //! | --- | --- |
 //! | [`FlatBuilder`], [`FlatReader`] | the section below |
 //! | `graph` | the section of the graph: built, walked, measured |
 //! | `codes` | vectors in fewer bytes |
-//! | `crate::kernels` | their inner products, an instruction set a file |
-//! | [`MeanCosine`] | a question beside the mean of several vectors |
-//! | `plan` | which strategy searches a segment |
+//! | `crate::kernels` | their inner products, one file per instruction set |
+//! | [`MeanCosine`] | compares a question with the mean of several vectors |
+//! | `plan` | chooses the method that searches a segment |
 //!
 //! The section of flat vectors:
 //!

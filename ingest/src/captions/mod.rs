@@ -1,12 +1,12 @@
 //! Captions that a model writes for pictures which have none.
 //!
-//! A figure without a description is in the text by its name (`image1.png`). [`uncaptioned`] finds
-//! those, a [`Captioner`](loci_models::Captioner) says what they show, and [`apply`] puts that in the place of the name, so
-//! that cutting and extraction see it as they see an alternative text: what a document becomes is a function of its file
-//! and its captions. A chunk that shows such a picture has `caption_by` in its metadata: words of a model are never taken
-//! for the author's.
+//! The text contains a figure without a description by its name (`image1.png`). [`uncaptioned`] finds such figures, a
+//! [`Captioner`](loci_models::Captioner) describes them, and [`apply`] replaces the name by the caption before the
+//! text is split and concepts are extracted. So a document depends only on its file and its captions. A chunk that
+//! shows such a picture has `caption_by` in its metadata, so that readers can distinguish a model's words from the
+//! author's.
 //!
-//! Always true: a figure that says something of itself, or has a caption beside it, is left as it is.
+//! Always true: a figure with a description or a caption does not change.
 //!
 //! Start reading at [`uncaptioned`].
 

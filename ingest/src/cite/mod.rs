@@ -1,9 +1,10 @@
-//! What a paper cites: its list of references read, and the places in its text that cite them.
+//! Citations of a paper: its list of references, and the places in its text that cite an entry.
 //!
-//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what is under a heading such as
-//! *References*, and citations are recognised by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
-//! Liang et al., 2018)`, `Knuth (1997)`), or by the mark of a footnote that is a reference. What fits no entry of the list is
-//! no citation: a number in brackets is only one where the list is numbered.
+//! If a format declares both (JATS, LaTeX), its declarations are used. For all others the list is what is under a
+//! heading such as *References*, and citations are recognised by how they are written: by number (`[3, 5–7]`), by
+//! author and year (`(Knuth, 1997; Liang et al., 2018)`, `Knuth (1997)`), or by the mark of a footnote that is a
+//! reference. What fits no entry of the list is no citation: a number in brackets is only one where the list is
+//! numbered.
 //!
 //! Always true: citations ascend, do not overlap, and lie outside of the list.
 //!

@@ -1,8 +1,10 @@
-//! What a passage is for: a concept, an example, a question, or none of these.
+//! The chunk type of a passage: concept, example, question or other.
 //!
-//! Whether it sets tasks is decided by rules ([`tasks`]). The other types are decided by a linear model over cues ([`cues`]):
-//! each cue speaks for or against each type by its weight, and the type with the highest sum wins. The example
-//! `chunk_type_weights` makes the weights from labelled passages.
+//! Rules decide whether a passage sets tasks ([`tasks`]). A linear model over cues ([`cues`]) decides between the other
+//! types: each cue adds its weight to each type, and the type with the highest sum wins. The example
+//! `chunk_type_weights` computes the weights from labelled passages.
+//!
+//! Start reading at [`classify`].
 
 pub mod cues;
 pub(crate) mod kinds;

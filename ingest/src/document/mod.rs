@@ -1,4 +1,8 @@
-//! From a parsed file to what the store takes.
+//! Builds the document to store from a parsed file: chunks, citations, concepts, relations and metadata.
+//!
+//! Always true: [`build`] depends on its arguments only, so the same file and settings give the same document.
+//!
+//! Start reading at [`build`].
 
 mod about;
 mod related;

@@ -1,6 +1,6 @@
 //! Concepts and relations of one file, by rules; no model, no corpus.
 //!
-//! A concept is a name that something in the file speaks for: a sentence defines it, a heading is
+//! A concept is a name with evidence in the file: a sentence defines it, a heading is
 //! it, it is emphasised, capitalised, marked as code, spelled out beside its initials, or recurs as
 //! a phrase of its own. Precision goes before recall: [`name`] says what a name may look like,
 //! [`proper`] where a proper name begins and ends. Dates are concepts of their own type and take
@@ -12,7 +12,7 @@
 //! relations; every name in a relation is a concept and no date; the same file gives the same
 //! result.
 //!
-//! How it goes: [`reading`] reads sentences and how words are used, [`gather`] collects candidates,
+//! Steps: [`reading`] reads sentences and how words are used, [`gather`] collects candidates,
 //! [`select`] keeps the good ones, [`relate`] joins them, [`dates`] reads dates outside of names;
 //! [`code`] does the same for source files.
 //! Start reading at [`extract`].

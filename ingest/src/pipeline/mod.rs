@@ -1,10 +1,9 @@
-//! Files and folders into a database: found, parsed in parallel, stored in order.
+//! Ingests files and folders: finds them, parses them in parallel, stores them in order.
 //!
 //! Always true: a document is stored whole or not at all, and a file that fails leaves what was
 //! stored of it before as it was. The order of commits follows the sorted paths, whatever the number
-//! of jobs. Stopped at any moment and started again, it goes on where it was: what is stored
-//! unchanged is skipped. A file takes the place of the document that was read from it, and of no other unless
-//! the caller says so.
+//! of jobs. A run that was stopped at any moment continues when it is started again, because unchanged files
+//! are skipped. A file replaces the document that was read from it, and no other unless the caller requests it.
 //!
 //! Start reading at [`ingest`].
 

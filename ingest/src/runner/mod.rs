@@ -1,14 +1,14 @@
-//! Who turns files into documents: this process, or a child that may die instead of it.
+//! Parses files to documents, in this process or in a child process that may crash in its place.
 //!
-//! Parsers are bounded (see [`Limits`]), yet one of them depends on a large foreign crate, and a
-//! file may come from a stranger. [`InProcess`] turns a panic into an error, and cannot help
-//! against an endless loop, an exhausted stack or memory. [`ChildProcess`] can: it sends the file
-//! to a program that calls [`child_main`], and stops it when its time is over. All that depends on
-//! what is in a file is done there: parsing, cutting, extraction.
+//! Parsers are bounded (see [`Limits`]), yet one of them depends on a large foreign crate, and a file may come from a
+//! stranger. [`InProcess`] turns a panic into an error, but cannot stop an endless loop or prevent an exhausted stack
+//! or memory. [`ChildProcess`] can: it sends the file to a program that calls [`child_main`], and stops it when its
+//! time is over. The child does all work that depends on the content of a file: parsing, splitting, extraction.
 //!
-//! Always true: whatever a child answers, the document that comes back is that of the source that was
-//! asked for, with the very bytes of the file as its original, and its warnings are few, short and of plain characters. The
-//! store checks the rest of it.
+//! Always true: whatever a child answers, the returned document is that of the requested source. Its original is the
+//! exact bytes of the file. Its warnings are few, short and of plain characters. The store checks the rest.
+//!
+//! Start reading at [`ParseRunner`].
 
 mod child;
 mod message;

@@ -1,4 +1,13 @@
-//! What is concluded from the words of a text: the words themselves, key terms, summaries.
+//! Analysis of a text by its words, without a model.
+//!
+//! | to | read |
+//! | --- | --- |
+//! | get the visible text and its words | [`prose`] |
+//! | look up a word in lists of English | [`lexicon`] |
+//! | find key terms, equations, figures and keywords | [`terms`] |
+//! | choose sentences for a summary | [`summary`] |
+//!
+//! Start reading at [`terms::terms`].
 
 pub(crate) mod lexicon;
 pub(crate) mod prose;

@@ -1,10 +1,10 @@
-//! Answers in words, made of texts that are given: nothing here reads a store.
+//! Answers in words. Always true: nothing here reads a store; the caller passes the texts.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`question`] | the question's words, and which of them a text has |
-//! | [`extractive`] | an answer made of sentences of the hits |
-//! | [`global`] | an answer about the whole store, made of digests of communities |
+//! | [`extractive`] | an answer that quotes sentences of the hits |
+//! | [`global`] | an answer about the whole store, from digests of communities |
 //! | [`prompt`] | the prompt of a generator, and its reply |
 //! | [`critic`] | how well the hits cover a question |
 //!

@@ -1,4 +1,4 @@
-//! The location of a chunk: in words for a reader, in numbers for a program.
+//! Citations: the location of a chunk, in words for a reader and in numbers for a program.
 //!
 //! Start reading at [`cite`].
 

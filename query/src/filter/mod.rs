@@ -1,20 +1,9 @@
-//! The filter language: which chunks may be found.
+//! Filters: an expression evaluated to the bitmap of chunks that a search may find. `loci_types::filter` parses the
+//! expression, and has the grammar.
 //!
-//! ```text
-//! expression = term { "or" term }
-//! term       = factor { "and" factor }
-//! factor     = "not" factor | "(" expression ")" | comparison
-//! comparison = field op value
-//!            | field "in" ( value ".." value | "(" value { "," value } ")" )
-//!            | field "has"
-//! field      = name | "meta." name
-//! op         = "=" | "!=" | "<" | "<=" | ">" | ">=" | "has" | "prefix"
-//! value      = bare word | number | date | "text in quotes"
-//! ```
-//!
-//! A list may also be in brackets. A missing field satisfies no comparison, `!=` included; a
+//! A missing field satisfies no comparison, `!=` included; a
 //! field with several values (authors, the pages of a span) satisfies one when any value does, and
-//! `!=` when it has values and none is the given one. A date stands for all of its moments.
+//! `!=` when it has values and none is the given one. A date means all of its moments.
 //!
 //! Always true of a parsed [`Expr`]: fields are known and canonical, values fit their field, ranges
 //! are not empty, nesting is at most [`DEPTH_MAX`]; and it prints as text that parses to itself.

@@ -1,4 +1,4 @@
-//! The plan of a search: everything that is decided before anything is run.
+//! The plan of a search: every decision before the first operator runs. `choose` picks the strategy.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What a question is asked of: one snapshot with the indexes of all its segments open.
+//! What a search reads: one snapshot with the open indexes of all its segments.
 //!
 //! Always true: rows, segments and tombstones are of one generation, so every arm of a search sees
 //! the same chunks. Readers of unchanged segments are shared with older views.

@@ -1,6 +1,6 @@
 //! A client of `loci serve` that offers the calls of an embedded store, `locidb::Database`.
 //!
-//! A program moves from a store of its own to a server by one line:
+//! A program switches from its own store to a server by changing one line:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! [`Client`] blocks, [`AsyncClient`] does not. Both share a pool of connections, connect again when one breaks, and make
-//! calls again whose effect is the same twice.
+//! [`Client`] blocks, [`AsyncClient`] does not. Both use a pool of connections and reconnect when one breaks. They
+//! repeat a call only if performing it twice has the same effect as once.
 //!
 //! Start reading at [`Client`].
 

@@ -1,11 +1,13 @@
 //! MCP, the Model Context Protocol: tools with which an assistant's model reads a store.
 //!
-//! Always true: tools read and change nothing; every call of a tool goes through the [`StoreReader`] of the request, as all
-//! calls of a server go through its access checks; the output of a tool is bounded, and every passage in it comes with its
-//! citation; a call that the store refuses becomes the result of the tool, so that the model can correct it.
+//! Always true:
 //!
-//! Start reading at [`McpServer`], then at the module of a tool. The server brings the requests, over HTTP or over standard
-//! input and output.
+//! - Tools only read. Every call of a tool goes through the [`StoreReader`] of the request, which checks access.
+//! - The output of a tool is bounded, and every passage in it has its citation.
+//! - If the store refuses a call, the tool returns the error as its result, so that the model can correct the call.
+//!
+//! Start reading at [`McpServer`], then at the module of a tool. The server passes requests to it, over HTTP or over
+//! standard input and output.
 
 mod citations;
 mod concepts;

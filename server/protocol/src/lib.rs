@@ -1,14 +1,14 @@
-//! The wire protocol of LociDB: what goes between a client and a server, byte by byte.
+//! The wire protocol of LociDB: the bytes that client and server exchange.
 //!
-//! Everything here is a pure function over bytes; nothing opens a connection. `docs/protocol.md` says the same for other
-//! languages.
+//! Always true: everything here is a pure function over bytes; nothing opens a connection. `docs/protocol.md` describes
+//! the same for other languages.
 //!
 //! | module | what |
 //! | --- | --- |
 //! | [`frame`] | bytes to frames |
 //! | [`codec`] | bytes to values, within a memory budget |
 //! | [`values`] | the library's types |
-//! | [`handshake`] | who is there, and which version is spoken |
+//! | [`handshake`] | the key of the client, and the version of the protocol |
 //! | [`call`] | the calls, and what they return |
 //! | [`fault`] | why something failed |
 //!

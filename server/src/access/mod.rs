@@ -1,8 +1,8 @@
-//! Who may do what: keys of a store, and the file that keeps them.
+//! Access keys of a store: their roles and limits, and the file that stores them.
 //!
 //! A key is a random secret of 256 bits with an id. It is shown once, when it is created; its SHA-256 is stored,
-//! which needs no salt and no stretching, as no one can guess such a secret. Secrets are compared in constant time, also
-//! against none, so that a wrong secret and an unknown id take the same work.
+//! which needs no salt and no stretching, as no one can guess such a secret. Secrets are compared in constant time,
+//! also against none, so that a wrong secret and an unknown id take the same work.
 //!
 //! Start reading at [`Keys`].
 

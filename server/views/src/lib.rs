@@ -1,11 +1,11 @@
 //! Typed views of a store: documents, chunks, concepts and citations, as they are printed and sent.
 //!
 //! Each view is a function from one committed state to plain values that become JSON. The command line, the wire
-//! protocol, HTTP, MCP and the pages all use these values, so their output agrees. Every read goes through a [`Reader`]:
-//! for a reader that is bound to a user, documents of other users do not exist.
+//! protocol, HTTP, MCP and the pages all use these values, so their output agrees. Every read goes through a
+//! [`Reader`]: for a reader that is bound to a user, documents of other users do not exist.
 //!
-//! Start reading at [`Reader`], then at the module of what is read. [`View`] is how such a value travels to whoever asked
-//! for it; [`faults`] says what errors of the library are to a caller.
+//! Start reading at [`Reader`], then at the module of what you read. [`View`] is the trait of every such value;
+//! [`faults`] maps errors of the library to faults of a call.
 
 pub mod citations;
 pub mod communities;

@@ -7,8 +7,8 @@
 //!    for it, or else with the next commit that is;
 //! 4. the new snapshot is published, and only then are writers answered.
 //!
-//! A commit that fails after its transaction was opened turns the store read-only: what redb or
-//! the disk did is not known until the store is opened again. Nothing is tried again.
+//! A commit that fails after its transaction was opened turns the store read-only (`stop_writing`):
+//! until the store is opened again, nobody knows what redb or the disk did. Nothing is tried again.
 //!
 //! Start reading at [`run`].
 

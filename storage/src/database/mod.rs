@@ -5,7 +5,7 @@
 //! | open it, and notice failed writes | [`mod@file`] |
 //! | check its pages without redb | [`pages`] |
 //! | read the rows of one committed state | [`read_tables`] |
-//! | check or make its format | [`mod@format`] |
+//! | check or write its format | [`mod@format`] |
 //! | verify rows against each other | [`verify`] |
 //! | copy it to a new file | [`copy`] |
 

@@ -1,7 +1,9 @@
 //! The files of a store: how they are named, read, written, locked and protected.
 //!
-//! Every file operation is one of a [`Disk`](disk::Disk). A segment file is written once and never changed
-//! ([`segment_dir`]); a folder that a command is still filling has a marker ([`unfinished`]).
+//! Always true: every file operation goes through a [`Disk`](disk::Disk). A segment file is written once and never
+//! changed ([`segment_dir`]). While a command fills a folder, the folder has a marker ([`unfinished`]).
+//!
+//! Start reading at [`disk::Disk`].
 
 pub(crate) mod bytes;
 pub mod disk;

@@ -1,4 +1,10 @@
-//! The map: the one place in this crate that maps a file, and handles the faults of reading one.
+//! Memory-mapped files, and the handler of faults while one is read: the only place in this crate that maps files.
+//!
+//! Always true: nothing but this folder contains `unsafe` code of this crate. A page that cannot be read becomes
+//! zeros, and its file reports lost pages, so that the caller discards what it read. If the system refuses to map the
+//! zeros, the process ends.
+//!
+//! Start reading at [`MappedFile`]; `faults.rs` handles the signal.
 
 #![expect(unsafe_code, reason = "the only map in the workspace")]
 
@@ -32,7 +38,7 @@ impl MappedFile {
     pub fn new(file: &File) -> io::Result<MappedFile> {
         // SAFETY: the map is a `&[u8]` for as long as no one changes the file under it.
         // - this process syncs and renames a part before it lists it and never writes to it after
-        //   (see `dir`);
+        //   (see `segment_dir`);
         // - other processes are kept out by the lock that `Store::open` holds;
         // - removing a part unlinks its name, which leaves mapped pages alone.
         // What would break it: rewriting a listed file in place. Where one is cut, or its disk fails, pages become

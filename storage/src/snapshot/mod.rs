@@ -1,7 +1,9 @@
 //! One committed state: rows of one redb read transaction, and the segments of the same generation.
 //!
-//! Always true: the manifest, the tombstones and the parts belong to the generation of the rows.
-//! Nothing here changes once made; a snapshot pins its files for as long as it lives.
+//! Always true: the manifest, the tombstones and the parts belong to the generation of the rows. A snapshot never
+//! changes. While it exists, its files are not deleted.
+//!
+//! Start reading at [`Snapshot`]; `opener.rs` opens one.
 
 mod derived;
 mod opener;

@@ -1,8 +1,8 @@
-//! One writer's changes, on a map of their own over the open redb transaction.
+//! One writer's uncommitted changes, in a map over the open redb transaction.
 //!
 //! Reads see the writer's own changes first, then those of the writers before it in the same
-//! group, then what is committed. Dropping a staging undoes it: redb refuses a savepoint once a
-//! table was opened, hence the map.
+//! group, then what is committed. Dropping a staging undoes it. It is a map because redb refuses a
+//! savepoint once a table was opened.
 //!
 //! Start reading at [`Staging`]; `documents.rs` stores documents.
 

@@ -1,4 +1,4 @@
-//! The filter language: which chunks may be found.
+//! The filter language, parsed and printed. `loci_query::filter` evaluates an expression.
 //!
 //! ```text
 //! expression = term { "or" term }

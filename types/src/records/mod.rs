@@ -6,6 +6,8 @@
 //! Character positions count Unicode scalar values from the start of the document's *text*: the
 //! file itself for text, Markdown and code; the text that the parser extracts from HTML and PDF, which
 //! is then stored beside the original bytes. `text[chars]` is always exactly the chunk's text.
+//!
+//! Start reading at [`DocumentRecord`] and [`ChunkRecord`].
 
 /// A struct stored in rows: archived, and as JSON for people. Only for this workspace.
 #[doc(hidden)]

@@ -1,4 +1,9 @@
-//! Rules of text that all crates share: languages, folding, sentences.
+//! Rules of text that all crates share: folding of letters, division into sentences, codes of languages.
+//!
+//! Always true: results are stored, as terms, names and boundaries of chunks, so changing a rule changes what is
+//! stored.
+//!
+//! Start reading at [`fold`] or [`sentences::sentences`].
 
 pub mod fold;
 mod language;

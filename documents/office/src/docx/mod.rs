@@ -4,7 +4,7 @@
 //! footers, tables of contents, the codes of fields, deletions that are tracked, hidden text. A note at the foot of a
 //! page is marked `[^1]` in the text and follows at the end of its section as `[^1]: …`; a comment follows its paragraph.
 //!
-//! Pages are those of the last time that Word laid the document out, where the file tells them.
+//! Pages are those of the last time that Word laid the document out, if the file contains them.
 //!
 //! Start reading at [`parse`]; the walk over the document is in [`body`], over a paragraph in [`run`].
 

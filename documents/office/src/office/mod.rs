@@ -1,7 +1,7 @@
 //! What Word and PowerPoint files have in common: a package of XML parts that name each other by relations.
 //!
-//! The package is that of ECMA-376, part 2 (Open Packaging Conventions). Elements and attributes are told apart by their
-//! local names, because the strict and the transitional form of the standard differ in their namespaces only.
+//! The package is that of ECMA-376, part 2 (Open Packaging Conventions). Always true: elements and attributes are
+//! compared by their local names, because the strict and the transitional form of the standard differ only in namespaces.
 //!
 //! Start reading at [`Package::open`].
 

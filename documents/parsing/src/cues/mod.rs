@@ -1,4 +1,6 @@
-//! What lines of text say of themselves: headings, numbers, years.
+//! Cues in a line of text: whether it is a heading, the number of a list item, a year.
+//!
+//! Start reading at [`heading`].
 
 pub mod heading;
 pub mod numerals;

@@ -1,20 +1,20 @@
-//! Bytes to text, for the formats that are text.
+//! Decodes the bytes of text formats.
 //!
-//! What is tried, in this order:
+//! It tries the following, in this order:
 //!
 //! 1. A byte order mark: UTF-8 or UTF-16. That of UTF-8 stays in the text, so that the text is the file's very bytes;
 //!    parsers begin after it.
-//! 2. UTF-8, which hardly anything else is by chance: it outweighs what a page says of itself, for whoever saved the page
-//!    may have changed its encoding and not its words.
+//! 2. UTF-8, which other text hardly ever is by chance. It overrides a declared encoding, because whoever saved the page
+//!    may have changed its encoding without changing the declaration.
 //! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
 //!    U+FFFD replaces each.
-//! 4. The encoding that an HTML page or an XML file states (`stated.rs`).
-//! 5. UTF-8 with as few broken sequences, also where fewer are whole, if some are such as no other text has.
-//! 6. Windows-1252 where all that is not ASCII is a few letters and signs: too little to tell encodings by.
+//! 4. The encoding that an HTML page or an XML file declares (`stated.rs`).
+//! 5. UTF-8 with as few broken sequences, even if fewer are whole, if some of these occur in no other encoding.
+//! 6. Windows-1252, if only a few letters and signs are not ASCII: too few to guess an encoding.
 //! 7. The encoding that the bytes look like.
 //!
-//! 4 is trusted unless the outcome hardly looks like something that people write, 6 and 7 only where it does
-//! (`plausible.rs`). Anything else is refused, and so is anything with a zero byte but UTF-16.
+//! The result of 4 is accepted unless it clearly does not look like written text, that of 6 and 7 only if it does
+//! (`plausible.rs`). Always true: anything else is refused, and so is anything with a zero byte except UTF-16.
 //!
 //! Start reading at `read`.
 

@@ -1,8 +1,10 @@
 //! XML in archives: decoded, and bounded before a tree is built of it.
 //!
-//! Always true of a tree that is made here: it nests no deeper than asked, and no entity is declared in it, so it is not
-//! larger than its source by more than a constant factor. A tree may therefore be walked by recursion where the depth
-//! that was asked for is small.
+//! Always true of a tree that [`tree`] returns: it is no deeper than the caller allows, and no entity is declared in
+//! it. So it is larger than its source by a constant factor at most, and code may walk it by recursion if the allowed
+//! depth is small.
+//!
+//! Start reading at [`tree`]; `node.rs` reads a tree.
 
 pub mod node;
 

@@ -1,8 +1,8 @@
 //! The configuration of a server: a file, the environment, and flags.
 //!
-//! Always true: a flag overrides the environment, which overrides the file, which overrides the defaults; an unknown key and
-//! an invalid value are refused with their origin and with what to give instead; a secret is never printed; only a flag
-//! turns keys off.
+//! Always true: a flag overrides the environment, which overrides the file, which overrides the defaults; an unknown
+//! key and an invalid value are refused with their origin and the valid values; a secret is never printed; only a
+//! flag turns keys off. `variables.rs` finds unknown environment variables.
 //!
 //! `settings.rs` has every setting once. Start reading at [`Config::read`].
 

@@ -1,10 +1,13 @@
 //! HTTP: connections and routes.
 //!
-//! Always true: a request without a valid key reaches no store, except `/healthz`, `/readyz`, `/openapi.json` and the pages
-//! to sign in; a request names one host, and a response is data to a browser, unless it is a page; a connection without a
-//! key can be closed for a newer one; a body is read after its key was checked, within the memory that all connections
-//! share and within its time; a large response needs a permit of the same memory, and its connection is closed if the client
-//! does not read it.
+//! Always true:
+//!
+//! - A request without a valid key reaches no store. `/healthz`, `/readyz`, `/openapi.json` and the pages to sign in need
+//!   none.
+//! - A request names one host. A browser treats every response as plain data, unless it is a page.
+//! - The server may close a connection without a key in favour of a newer one.
+//! - A body is read after the key was checked, within its time and within the memory that all connections share.
+//! - A large response needs a permit of that memory. If the client does not read it, the connection is closed.
 //!
 //! Start reading at [`serve`], then [`router`].
 

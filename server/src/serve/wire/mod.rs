@@ -1,10 +1,10 @@
-//! One connection of the wire protocol: handshake, calls, replies, the end. `docs/protocol.md` says what goes over it.
+//! One connection of the wire protocol: handshake, calls, replies, end. `docs/protocol.md` describes the messages.
 //!
-//! A connection is two tasks. One reads frames and passes calls to the [`Workers`](super::Workers); the other writes what
-//! these could not write at once ([`frame_sender`]). Memory is bounded before it is allocated: a payload over [`FREE_LEN`]
-//! needs permits that all connections share, for the bytes received so far; a call needs a permit of its connection until
-//! its last reply was written, and parts of a stream wait until those before them were written. The rest of a refused large
-//! call is read and dropped.
+//! A connection is two tasks. One reads frames and passes calls to the [`Workers`](super::Workers); the other writes
+//! what these could not write at once ([`frame_sender`]). Memory is bounded before it is allocated: a payload over
+//! [`FREE_LEN`] needs permits that all connections share, for the bytes received so far; a call needs a permit of its
+//! connection until its last reply was written, and parts of a stream wait until those before them were written. The
+//! rest of a refused large call is read and dropped.
 //!
 //! Start reading at [`serve`].
 

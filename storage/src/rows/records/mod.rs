@@ -1,4 +1,6 @@
-//! What a row holds: the records that everyone shares, which are those of [`loci_types::records`], and the store's own.
+//! Records in rows: those that all crates share ([`loci_types::records`]), and two that only storage uses.
+//!
+//! Start reading at [`ManifestRecord`]; the other is [`SpaceRecord`].
 
 mod manifest;
 mod space;

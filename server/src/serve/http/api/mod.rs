@@ -1,6 +1,7 @@
-//! The API of programs: what the wire protocol's calls do, as resources with JSON. `/openapi.json` describes every route.
+//! The HTTP API for programs: the calls of the wire protocol as resources with JSON. `/openapi.json` describes every
+//! route.
 //!
-//! A handler reads what its path, query and body say, makes one call, and gives what that gave.
+//! Always true: a handler reads its path, query and body, makes one call, and returns its result.
 //!
 //! Start reading at [`router`].
 

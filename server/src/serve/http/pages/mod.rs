@@ -1,8 +1,11 @@
 //! Pages for people: a search, a reader that citations lead to, a list of documents, and a form for a key.
 //!
-//! Always true: a page is plain HTML that works without its script, has no script or style within, and has a browser ask
-//! nothing of any other host; what comes out of a store is escaped; nothing that a document holds is shown by the browser
-//! but pictures of pixels; what the cookie has in place of a key counts for pages alone, and no other site can use it.
+//! Always true:
+//!
+//! - A page is plain HTML that works without its script. It has no inline script or style, and loads nothing from other
+//!   hosts.
+//! - Text from a store is escaped. Of the files in a document, a browser shows only raster pictures.
+//! - The cookie has a session token in place of the key. Only pages accept it, and no other site can use it.
 //!
 //! Start reading at [`router`], then [`principal`].
 
