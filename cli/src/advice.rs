@@ -26,12 +26,9 @@ fn of_database(error: &locidb::Error) -> Option<&StoreError> {
 
 fn for_store(error: &StoreError) -> Option<&'static str> {
     match error {
-        StoreError::DamagedDatabase { .. } => Some(
-            "`loci check` names the rows: ingest their documents again with --force, or restore the store from a backup",
-        ),
-        StoreError::DamagedFreePages { .. } => Some(
-            "`loci restore` a backup, or `loci export` the store and `loci import` that into another folder",
-        ),
+        StoreError::DamagedDatabase { .. } => {
+            Some("`loci check` is the check, `loci ingest --force` ingests a file again")
+        }
         _ => None,
     }
 }

@@ -202,7 +202,12 @@ fn check_reports_a_store_with_damaged_free_pages() {
     let found = json(1, &[&check[..], &["--listen", "127.0.0.1:0"]].concat());
     let found = finding(&found, "store store");
     assert_eq!(found["level"], "wrong");
-    assert!(found["detail"].as_str().unwrap().contains("free pages"));
+    let detail = found["detail"].as_str().unwrap();
+    assert!(detail.contains("free pages"), "{detail}");
+    assert!(
+        detail.contains("restore the store from a backup"),
+        "{detail}"
+    );
 }
 
 #[test]

@@ -105,7 +105,10 @@ pub enum StoreError {
     },
     /// The database's file is damaged somewhere. A check names the rows: ingest their documents again, or restore from a
     /// backup.
-    #[error("loci.redb is damaged: {why}")]
+    #[error(
+        "loci.redb is damaged: {why}; a check names the rows: ingest their documents again, or restore the store from a \
+         backup"
+    )]
     DamagedDatabase {
         /// What is wrong.
         why: String,
@@ -119,7 +122,8 @@ pub enum StoreError {
     /// The tables in which the database's file lists its free pages are damaged: whatever is written could take the place
     /// of rows. Restore from a backup; or open it to be read only, export it, and import that into another folder.
     #[error(
-        "loci.redb is damaged where it lists its free pages: {why}; nothing may be written to it"
+        "loci.redb is damaged where it lists its free pages: {why}; nothing may be written to it: restore the store from \
+         a backup, or export it and import that into another folder"
     )]
     DamagedFreePages {
         /// What is wrong.

@@ -16,6 +16,7 @@ use redb::backends::FileBackend;
 
 use crate::files::bytes::PartBytes;
 use crate::files::lock_holders;
+use crate::files::lock_note::clear_note;
 use crate::files::permissions::{file_options, folder_builder, open_file, read_options};
 use crate::map::MappedFile;
 
@@ -59,6 +60,9 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.lock(path)
     }
+    /// Removes the note of a server that had the lock on this file before; for the process that locked it. A disk that
+    /// must not be written to leaves it.
+    fn clear_lock_note(&self, _path: &Path) {}
     /// Who holds a lock on the file, as far as the system reports them: `process 4711 (loci)`.
     fn lock_holders(&self, _path: &Path) -> Vec<String> {
         Vec::new()
@@ -215,6 +219,10 @@ impl Disk for OsDisk {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
+    }
+
+    fn clear_lock_note(&self, path: &Path) {
+        clear_note(path);
     }
 
     fn lock_holders(&self, path: &Path) -> Vec<String> {

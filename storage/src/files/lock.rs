@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::error::StoreError;
 use crate::files::disk::{Disk, FileLock};
-use crate::files::lock_note::clear_note;
 use crate::files::names::LOCK;
 
 /// Holds the store for as long as it lives.
@@ -25,7 +24,7 @@ impl StoreLock {
             path: folder.to_path_buf(),
             holders: disk.lock_holders(&path),
         })?;
-        clear_note(&path);
+        disk.clear_lock_note(&path);
         Ok(StoreLock {
             _file_lock: file_lock,
         })

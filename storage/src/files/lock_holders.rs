@@ -17,8 +17,9 @@ pub(crate) fn list(path: &Path) -> Vec<String> {
     processes.sort_unstable();
     processes.dedup();
     let note = read_server_note(path);
-    if processes.is_empty() {
-        processes.extend(note.as_ref().map(|note| note.process));
+    // A process that the system does not list may be one of another machine: its number means nothing here.
+    if let (true, Some(note)) = (processes.is_empty(), &note) {
+        return vec![format!("a server at {}", note.addresses)];
     }
     let describe = |process| match note.as_ref().filter(|note| note.process == process) {
         Some(note) => format!("{}, a server at {}", describe(process), note.addresses),

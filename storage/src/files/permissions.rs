@@ -40,6 +40,18 @@ pub(crate) fn read_options() -> std::fs::OpenOptions {
     options
 }
 
+/// Options to read and write a file that exists, and is no symbolic link.
+pub(crate) fn existing_file_options() -> std::fs::OpenOptions {
+    let mut options = read_options();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NONBLOCK | libc::O_NOFOLLOW,
+    );
+    options
+}
+
 /// Opens a file; what is a folder, a pipe or a device is none.
 pub(crate) fn open_file(
     options: &std::fs::OpenOptions,
