@@ -58,10 +58,10 @@ pub(crate) fn clear_note(path: &Path) {
 
 /// Empties the file if it holds a note.
 fn remove_note(file: &mut File) -> io::Result<()> {
-    match parse_note(&read_start(file)?) {
-        Some(_) => file.set_len(0),
-        None => Ok(()),
+    if parse_note(&read_start(file)?).is_some() {
+        file.set_len(0)?;
     }
+    Ok(())
 }
 
 /// As much of the file as a note may take.
