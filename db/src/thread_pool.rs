@@ -36,7 +36,7 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         // No thread can be started: use the caller's pool.
         return work();
     };
-    // Taken by the thread that runs first.
+    // The thread that runs first performs it.
     let work = Mutex::new(Some(work));
     let take = || work.lock().take().map(|work| work());
     let done = std::thread::scope(|scope| {

@@ -241,8 +241,8 @@ impl Candidate {
         }
     }
 
-    /// What it has of the question, words in `told`, which the answer has, counting less. All have the same of a question that asks
-    /// for a whole.
+    /// How much of the question it matches; words in `covered`, which the answer has already, count less. The same for
+    /// all sentences if the question asks for a whole.
     pub(crate) fn relevance(&self, question: &ParsedQuestion, covered: &BTreeSet<usize>) -> f32 {
         if question.is_thematic() {
             return self.prior;

@@ -67,10 +67,12 @@ impl Execution<'_, '_> {
             ..HopOptions::default()
         };
         let alone = self.plan.strategy == Strategy::Graph;
-        let links = match question {
-            true if alone => self.question.concepts(),
-            true => &self.question.links[..],
-            false => &[],
+        let links = if !question {
+            &[]
+        } else if alone {
+            self.question.concepts()
+        } else {
+            &self.question.links[..]
         };
         let heads = match heads {
             // Without a concept of its own, a question walks from hits only when the request has seeds of hits.

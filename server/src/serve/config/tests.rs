@@ -327,8 +327,8 @@ fn secrets_do_not_appear_in_errors_or_output() {
     let token = "correct-horse-battery-staple";
     let file = format!("db = \"d\"\nmetrics_token = \"{token}\"\n");
     let kept = config(&[], &[], &file).unwrap();
-    let told = format!("{} {kept:?}", kept.to_json());
-    assert!(!told.contains("horse"), "{told}");
+    let output = format!("{} {kept:?}", kept.to_json());
+    assert!(!output.contains("horse"), "{output}");
     assert_eq!(
         kept.settings.metrics_token.unwrap().bytes(),
         token.as_bytes()
