@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_fails_is_told() {
+    fn a_failed_process_is_reported() {
         let folder = small_folder();
         let process = |_: &Path, _: &Path| Command::new("false");
         let failed = open(folder.path(), &ONE, process, |_| {}).unwrap_err();

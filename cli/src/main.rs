@@ -63,7 +63,7 @@ fn run_command() -> ExitCode {
         note!("loci: {error}");
         return ExitCode::from(2);
     }
-    note_unknown_variables(&cli.command);
+    print_unknown_variables(&cli.command);
     let out = Printer::new(cli.json);
     match commands::run(cli.command, &out) {
         Ok(CommandStatus::Success) => ExitCode::SUCCESS,
@@ -93,7 +93,7 @@ fn print_parse_error(error: &clap::Error) -> ExitCode {
 }
 
 /// Prints a note for each environment variable that starts with `LOCI_` and has no meaning.
-fn note_unknown_variables(command: &Command) {
+fn print_unknown_variables(command: &Command) {
     // Servers write it to their log, and the parent of `__first` has printed it.
     if !matches!(
         command,

@@ -232,7 +232,7 @@ fn second_process_on_a_store_fails_immediately() {
 }
 
 #[test]
-fn unknown_environment_variables_are_noted_on_standard_error() {
+fn unknown_environment_variables_are_printed_on_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     json(0, &["config", "--db", &db, "set", "hops", "2"]);

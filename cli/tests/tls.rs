@@ -69,7 +69,7 @@ fn handshake(to: SocketAddr, authority: &str, args: &[&str]) -> (bool, String) {
         "no protocols",
     ];
     let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| shown_fields.iter().any(|told| line.contains(told)));
+    let lines = lines.filter(|line| shown_fields.iter().any(|field| line.contains(field)));
     let lines: Vec<&str> = lines.collect();
     println!("openssl s_client {}: {}", args.join(" "), lines.join("; "));
     (output.status.success(), text)

@@ -224,8 +224,8 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
     let folder = tempfile::tempdir().unwrap();
     fill(&folder.path().join("store"), &Options::default());
     let database = Database::open(folder.path().join("store")).unwrap();
-    let spoken = common::document("secret", ["xylophones", "owls"]);
-    database.write(move |tx| tx.put_document(spoken)).unwrap();
+    let secret = common::document("secret", ["xylophones", "owls"]);
+    database.write(move |tx| tx.put_document(secret)).unwrap();
     assert!(export(&database).contains("xylophone"));
     let key = "secret".parse().unwrap();
     database.write(move |tx| tx.delete_document(&key)).unwrap();
@@ -247,8 +247,8 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
     assert_eq!(findings(&database, true), []);
     // A document that is replaced forgets likewise, and one that comes again is found by the name.
     for words in [["zithers", "owls"], ["xylophones", "owls"]] {
-        let spoken = common::document("secret", words);
-        database.write(move |tx| tx.put_document(spoken)).unwrap();
+        let secret = common::document("secret", words);
+        database.write(move |tx| tx.put_document(secret)).unwrap();
     }
     assert!(!export(&database).contains("zither"));
     let answer = database.search(&request).unwrap();

@@ -225,7 +225,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
-    fn records_are_what_was_said_of_them(steps in prop::collection::vec(any_step(), 1..16)) {
+    fn records_hold_the_feedback_given(steps in prop::collection::vec(any_step(), 1..16)) {
         let folder = tempfile::tempdir().unwrap();
         let mut database = herons(folder.path());
         let mut expected: BTreeMap<u64, Vec<Feedback>> = BTreeMap::new();
@@ -241,9 +241,9 @@ proptest! {
                 Step::Judge(back, rank, kind) => {
                     let id = newest.saturating_sub(back as u64);
                     let feedback = Feedback::from_number(kind).unwrap();
-                    let told = database.feedback(ResponseId(id), HitRef::Rank(rank), feedback);
+                    let result = database.feedback(ResponseId(id), HitRef::Rank(rank), feedback);
                     let hit = expected.get_mut(&id).and_then(|hits| hits.get_mut(rank as usize - 1));
-                    prop_assert_eq!(told.is_ok(), hit.is_some());
+                    prop_assert_eq!(result.is_ok(), hit.is_some());
                     if let Some(hit) = hit {
                         *hit = feedback;
                     }

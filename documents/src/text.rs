@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_paragraphs_and_lists_are_told_apart() {
+    fn headings_paragraphs_and_lists_are_distinguished() {
         use BlockKind::{Heading, ListItem, Paragraph};
         let cases: &[(&str, &[(BlockKind, &str)])] = &[
             ("", &[]),

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use loci_documents::{Block, BlockKind, ParsedDocument};
 use loci_documents::{detect, parse};
 
-#[path = "outlines/made.rs"]
-mod made;
+#[path = "outlines/generated.rs"]
+mod generated;
 
 const COPIED: &[&str] = &[
     "autogen_blog.html",
@@ -33,9 +33,9 @@ const COPIED: &[&str] = &[
 ];
 
 const GENERATED: &[(&str, fn() -> Vec<u8>)] = &[
-    ("book.pdf", made::book),
-    ("paper.pdf", made::paper),
-    ("tides.epub", made::epub),
+    ("book.pdf", generated::book),
+    ("paper.pdf", generated::paper),
+    ("tides.epub", generated::epub),
 ];
 
 const EXTERNAL: &[&str] = &[
@@ -77,7 +77,7 @@ fn documents_that_are_copied_here() {
 }
 
 #[test]
-fn documents_that_are_made() {
+fn generated_documents() {
     let documents: Vec<_> = GENERATED
         .iter()
         .map(|(name, make)| (*name, make()))

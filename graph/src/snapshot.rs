@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_stated_only_by_dead_chunks_are_invisible() {
+    fn edges_supported_only_by_dead_chunks_are_invisible() {
         let reader = one_segment();
         let visible = |dead: &[u32]| {
             let dead: RoaringBitmap = dead.iter().collect();
@@ -478,9 +478,9 @@ mod tests {
                 let mut expected = Vec::new();
                 for &source in &concepts {
                     for (_, edge) in view.live_edges(source) {
-                        let stated = (source, edge.kind.to_owned(), edge.other);
-                        if edge.outgoing && concepts.contains(&edge.other) && !expected.contains(&stated) {
-                            expected.push(stated);
+                        let relation = (source, edge.kind.to_owned(), edge.other);
+                        if edge.outgoing && concepts.contains(&edge.other) && !expected.contains(&relation) {
+                            expected.push(relation);
                         }
                     }
                 }

@@ -185,7 +185,7 @@ fn a_node_is_called_by_its_name_before_its_title_and_may_weigh_anything() {
 }
 
 #[test]
-fn a_header_may_stand_in_a_file_of_its_own() {
+fn a_header_may_be_in_a_separate_file() {
     let folder = tempfile::tempdir().unwrap();
     let header = write(folder.path(), "header", "\u{feff}:ID|name\n");
     let data = write(folder.path(), "data", "1|one\n2|two\n");

@@ -78,10 +78,10 @@ mod tests {
         #[test]
         fn quotes_stand_where_they_say_and_ascend(text in "[a-zA-Z0-9.!? \n#*é日-]{0,120}") {
             let mut past = 0;
-            for (at, said) in quotable(&text) {
-                prop_assert!(at >= past && text[at..].starts_with(said));
-                prop_assert_eq!(said.trim(), said);
-                past = at + said.len();
+            for (at, sentence) in quotable(&text) {
+                prop_assert!(at >= past && text[at..].starts_with(sentence));
+                prop_assert_eq!(sentence.trim(), sentence);
+                past = at + sentence.len();
             }
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn unconfined_reason() -> Option<&'static str> {
 
 /// Limits and confines this process, and parses a document from standard input.
 pub(crate) fn child(args: &Parse) -> ExitCode {
-    if let Err(error) = limit() {
+    if let Err(error) = set_process_limits() {
         note!("loci: setting the limits of a parser process: {error}");
         return ExitCode::from(1);
     }
@@ -100,7 +100,7 @@ pub(crate) fn child(args: &Parse) -> ExitCode {
 }
 
 /// Sets the limits of the operating system: memory and processor time from the environment, files for all.
-fn limit() -> std::io::Result<()> {
+fn set_process_limits() -> std::io::Result<()> {
     let given = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let limits = [
         (Resource::AS, given(MEMORY_ENV)),

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_with_a_password_is_told_of_a_program_that_knows_its_kind() {
+    fn the_error_of_an_encrypted_file_names_a_program_for_its_kind() {
         let cases = [
             (Kind::Pdf, "qpdf"),
             (Kind::Docx, "Office"),
@@ -153,9 +153,9 @@ mod tests {
             (Kind::Epub, "copy protection"),
         ];
         for (kind, program) in cases {
-            let said = ParseError::Encrypted { kind }.to_string();
-            assert!(said.contains(program), "{said}");
-            assert_eq!(said.contains("qpdf"), kind == Kind::Pdf, "{said}");
+            let message = ParseError::Encrypted { kind }.to_string();
+            assert!(message.contains(program), "{message}");
+            assert_eq!(message.contains("qpdf"), kind == Kind::Pdf, "{message}");
         }
     }
 }

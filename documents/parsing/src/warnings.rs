@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_told_in_runs() {
+    fn consecutive_pages_are_reported_as_ranges() {
         let cases: &[(&[u32], &str)] = &[
             (&[3], "page 3"),
             (&[3, 4], "pages 3-4"),

@@ -49,9 +49,9 @@ fn malformed(reason: impl Into<String>) -> ParseError {
     }
 }
 
-/// The blocks of what is said, in bytes of it.
-fn blocks_of(said: &str, limits: &Limits) -> Result<Vec<Block>, ParseError> {
-    let mut blocks = markdown::parse(without_front_matter(said).as_bytes(), limits)?.blocks;
+/// The blocks of what is message, in bytes of it.
+fn blocks_of(message: &str, limits: &Limits) -> Result<Vec<Block>, ParseError> {
+    let mut blocks = markdown::parse(without_front_matter(message).as_bytes(), limits)?.blocks;
     for block in &mut blocks {
         if let BlockKind::Heading(_) = block.kind {
             block.kind = BlockKind::Paragraph;
@@ -64,10 +64,10 @@ fn blocks_of(said: &str, limits: &Limits) -> Result<Vec<Block>, ParseError> {
 
 /// The text, byte for byte as long, with other rules than `---`: between two of these nobody says anything by the rules
 /// of Markdown files.
-fn without_front_matter(said: &str) -> String {
-    let mut out = String::with_capacity(said.len());
+fn without_front_matter(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
     let mut is_after_blank = true;
-    for line in said.split_inclusive('\n') {
+    for line in message.split_inclusive('\n') {
         match line
             .strip_prefix("---")
             .filter(|rest| is_after_blank && rest.trim().is_empty())

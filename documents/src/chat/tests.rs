@@ -189,7 +189,7 @@ fn only_alternating_speakers_of_a_chat_make_a_chat() {
 }
 
 #[test]
-fn values_without_a_message_are_told() {
+fn values_without_a_message_are_reported() {
     let source = r#"{"messages":[{"role":"user","content":"Water?"}]}"#;
     let warnings = |source: &str| read(source).warnings;
     assert_eq!(warnings(source), Vec::<String>::new());
@@ -239,12 +239,12 @@ proptest! {
     }
 
     #[test]
-    fn anything_said_is_kept(said in prop::collection::vec("[-a-z#>*`| \n:é]{0,30}", 1..6)) {
-        let messages: Vec<_> = said.iter().map(|text| serde_json::json!({"role": "user", "content": text})).collect();
+    fn any_message_is_kept(messages in prop::collection::vec("[-a-z#>*`| \n:é]{0,30}", 1..6)) {
+        let messages: Vec<_> = messages.iter().map(|text| serde_json::json!({"role": "user", "content": text})).collect();
         let source = serde_json::Value::from(messages).to_string();
         match crate::parse::parse(Kind::Chat, source.as_bytes(), None) {
             Ok(document) => {
-                let words = said.iter().flat_map(|text| text.split_whitespace()).filter(|word| word.contains(char::is_alphabetic));
+                let words = messages.iter().flat_map(|text| text.split_whitespace()).filter(|word| word.contains(char::is_alphabetic));
                 for word in words {
                     prop_assert!(document.text.contains(word));
                 }

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_told_apart() {
+    fn kinds_of_identifiers_are_distinguished() {
         let cases: &[(&str, Option<&str>, Option<&str>)] = &[
             ("urn:isbn:978-3-16-148410-0", Some("9783161484100"), None),
             ("ISBN 0-306-40615-2", Some("0306406152"), None),

@@ -183,7 +183,7 @@ fn a_book_is_encrypted_when_more_than_its_fonts_are() {
 }
 
 #[test]
-fn chapters_that_are_missing_or_damaged_are_told_and_the_others_are_read() {
+fn missing_or_damaged_chapters_are_reported_and_the_others_are_read() {
     let page = "<p>Ducks.</p><img src='none.png'/>";
     let whole = book(&[("a.xhtml", page), ("b.xhtml", "\0\0")], &[]);
     let bytes = book(

@@ -67,13 +67,13 @@ pub(super) fn parse(
         year: header.created.as_deref().and_then(year),
         ..ParsedDocument::default()
     };
-    let stated = &mut document.facts;
-    stated.state("format", header.format);
+    let facts = &mut document.facts;
+    facts.state("format", header.format);
     if let Some((width, height)) = header.size {
-        stated.state("width", width.to_string());
-        stated.state("height", height.to_string());
+        facts.state("width", width.to_string());
+        facts.state("height", height.to_string());
     }
-    stated.created = header.created;
+    facts.created = header.created;
     let mut out = Writer::new(limits);
     let block = Block {
         kind: BlockKind::Figure,

@@ -392,7 +392,7 @@ const PARTS: &[&str] = &[
 ];
 
 #[test]
-fn files_that_would_stand_in_the_text_are_told() {
+fn files_that_the_text_includes_are_reported() {
     let warnings = |body: &str| {
         let source = format!(
             "\\documentclass{{a}}\\input{{macros}}\\begin{{document}}{body}\\end{{document}}"

@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
                 for picture in html_pictures(self.source, range) {
                     self.picture(&picture.address);
                     if let Some(leaf) = &mut self.leaf {
-                        leaf.alt_range = picture.said;
+                        leaf.alt_range = picture.alt;
                     }
                 }
             }
@@ -447,13 +447,13 @@ impl<'a> Reader<'a> {
             }
             RawKind::Html => {
                 let pictures = html_pictures(self.source, range.clone());
-                let said = match &pictures[..] {
+                let alt = match &pictures[..] {
                     [] => return Ok(()),
-                    [only] => only.said.clone(),
+                    [only] => only.alt.clone(),
                     _ => None,
                 };
                 images.extend(pictures.into_iter().map(|picture| picture.address));
-                (BlockKind::Figure, said.unwrap_or(range))
+                (BlockKind::Figure, alt.unwrap_or(range))
             }
             _ if range.is_empty() => return Ok(()),
             RawKind::Math(fenced) => (BlockKind::Equation, trimmed_end(self.source, fenced)),
@@ -533,7 +533,7 @@ fn shows_words(html: &str) -> bool {
 struct HtmlPicture {
     address: String,
     /// Where its alternative text is, if it has any.
-    said: Option<Range<usize>>,
+    alt: Option<Range<usize>>,
 }
 
 /// The pictures that the raw HTML in `range` shows.
@@ -551,7 +551,7 @@ fn html_pictures(source: &str, range: Range<usize>) -> Vec<HtmlPicture> {
         {
             pictures.push(HtmlPicture {
                 address: source[address].to_owned(),
-                said: attribute(source, start..end, "alt"),
+                alt: attribute(source, start..end, "alt"),
             });
         }
         at = end.max(start + 1);

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn page_numbers_are_told_from_text() {
+    fn page_numbers_are_distinguished_from_text() {
         let cases: &[(&str, bool)] = &[
             ("12", true),
             ("- 12 -", true),

@@ -454,7 +454,7 @@ fn files_without_text_say_what_to_do() {
 }
 
 #[test]
-fn pages_that_are_pictures_among_pages_of_text_are_told() {
+fn picture_pages_among_text_pages_are_reported() {
     let text =
         |n: usize| Sheet::default().put("R", 10.0, 72.0, 400.0, &format!("Duck number {n} swims."));
     let scan = || Sheet::default().picture(0.0, 0.0, 612.0, 792.0);
@@ -494,7 +494,7 @@ fn pages_that_are_pictures_among_pages_of_text_are_told() {
 }
 
 #[test]
-fn pages_that_cannot_be_read_are_told() {
+fn unreadable_pages_are_reported() {
     let page = |n: usize| Sheet::default().put("R", 10.0, 72.0, 400.0, &format!("Duck {n} swims."));
     let bytes = String::from_utf8(file(&[page(1), page(2), page(3)], &[], "")).unwrap();
     // The first that the file counts and does not hold.

@@ -95,7 +95,7 @@ fn shown(source: &str) -> Vec<RawCue> {
         } else if line.is_empty() {
             is_open = false;
         } else if let Some(last) = all.last_mut().filter(|_| is_open) {
-            spoken(line, &mut speaker, &mut last.lines);
+            push_spoken_line(line, &mut speaker, &mut last.lines);
         }
     }
     all
@@ -129,7 +129,7 @@ fn time_ms(time: &str) -> Option<u64> {
 }
 
 /// Reads a line of a cue; `speaker` is who spoke last in it. Two voices in a line are two lines.
-fn spoken(line: &str, speaker: &mut String, lines: &mut Vec<Line>) {
+fn push_spoken_line(line: &str, speaker: &mut String, lines: &mut Vec<Line>) {
     let mut text = String::new();
     let mut rest = line;
     while let Some(open) = rest.find(['<', '{']) {

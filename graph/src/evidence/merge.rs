@@ -234,21 +234,21 @@ mod tests {
         fn any_history_gives_the_record_of_what_remains(
             history in prop::collection::vec((0u64..6, any_contribution()), 0..24),
         ) {
-            let mut said = Contributions::new();
+            let mut live = Contributions::new();
             let mut record = recount("b", []);
             for (document, contribution) in history {
                 // A document that contributed is withdrawn; one that did not contributes.
-                if let Some(former) = said.remove(&document) {
+                if let Some(former) = live.remove(&document) {
                     if withdraw(&mut record, DocumentId(document), &former) == WithdrawOutcome::Recount {
                         // Latest first, so that the order differs from the history's.
-                        let rest = said.iter().rev().map(|(&d, c)| (DocumentId(d), c.clone()));
+                        let rest = live.iter().rev().map(|(&d, c)| (DocumentId(d), c.clone()));
                         record = recount("b", rest);
                     }
                 } else {
                     fold(&mut record, DocumentId(document), &contribution);
-                    said.insert(document, contribution);
+                    live.insert(document, contribution);
                 }
-                prop_assert_eq!(&record, &reference(&said));
+                prop_assert_eq!(&record, &reference(&live));
             }
         }
 
@@ -256,18 +256,18 @@ mod tests {
         fn any_history_gives_the_relation_of_what_remains(
             history in prop::collection::vec((0u64..5, any_relation()), 0..24),
         ) {
-            let mut said = BTreeMap::new();
+            let mut live = BTreeMap::new();
             let mut record = RelationRecord::default();
             for (document, contribution) in history {
-                if let Some(former) = said.remove(&document) {
+                if let Some(former) = live.remove(&document) {
                     if withdraw_relation(&mut record, &former) == WithdrawOutcome::Recount {
-                        record = recount_relation(said.values().rev().cloned());
+                        record = recount_relation(live.values().rev().cloned());
                     }
                 } else {
                     fold_relation(&mut record, &contribution);
-                    said.insert(document, contribution);
+                    live.insert(document, contribution);
                 }
-                prop_assert_eq!(&record, &recount_relation(said.values().cloned()));
+                prop_assert_eq!(&record, &recount_relation(live.values().cloned()));
             }
         }
     }

@@ -844,14 +844,14 @@ mod tests {
             taken in prop::collection::vec(0u32..200, 0..9),
         ) {
             let mut all = [MassVector::new(usize::MAX), MassVector::new(64)];
-            let told = all.each_mut().map(|masses| {
-                let told: Vec<_> = added.iter().map(|&(id, mass)| masses.add(id, mass)).collect();
+            let applied = all.each_mut().map(|masses| {
+                let applied: Vec<_> = added.iter().map(|&(id, mass)| masses.add(id, mass)).collect();
                 let took: Vec<f64> = taken.iter().map(|&id| masses.take(id)).collect();
                 let mut drained = Vec::new();
                 masses.drain(&mut drained);
-                (told, took, drained)
+                (applied, took, drained)
             });
-            prop_assert_eq!(&told[0], &told[1]);
+            prop_assert_eq!(&applied[0], &applied[1]);
         }
     }
 

@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_that_are_told_apart_are_known_by_code_and_name() {
+    fn detected_languages_are_known_by_code_and_name() {
         for lang in Lang::all() {
             assert_eq!(language_code(lang.code()), Some(lang.code()));
             assert_eq!(language_code(lang.eng_name()), Some(lang.code()));

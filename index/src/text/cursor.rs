@@ -142,16 +142,16 @@ pub(super) fn phrase_occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize 
     if slop == 0 {
         return exact_occurrences(words);
     }
-    let mut heads = vec![0usize; words.len()];
-    let at = |heads: &[usize], word: usize| -> Option<i64> {
+    let mut leading = vec![0usize; words.len()];
+    let at = |leading: &[usize], word: usize| -> Option<i64> {
         let (place, positions) = &words[word];
-        Some(i64::from(*positions.get(heads[word])?) - i64::from(*place))
+        Some(i64::from(*positions.get(leading[word])?) - i64::from(*place))
     };
     let mut found = 0;
     loop {
         let (mut least, mut most, mut nearest) = (i64::MAX, i64::MIN, 0);
         for word in 0..words.len() {
-            let Some(start) = at(&heads, word) else {
+            let Some(start) = at(&leading, word) else {
                 return found;
             };
             if start < least {
@@ -160,8 +160,8 @@ pub(super) fn phrase_occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize 
             most = most.max(start);
         }
         let is_near = most.saturating_sub(least) <= i64::from(slop);
-        found += usize::from(is_near && are_distinct_positions(words, &heads));
-        match heads.get_mut(nearest) {
+        found += usize::from(is_near && are_distinct_positions(words, &leading));
+        match leading.get_mut(nearest) {
             Some(head) => *head += 1,
             None => return found,
         }
@@ -187,8 +187,8 @@ fn exact_occurrences(words: &[(u32, Vec<u32>)]) -> usize {
 }
 
 /// Whether no two words stand at the same place.
-fn are_distinct_positions(words: &[(u32, Vec<u32>)], heads: &[usize]) -> bool {
-    let at = |word: usize| words[word].1.get(heads[word]);
+fn are_distinct_positions(words: &[(u32, Vec<u32>)], leading: &[usize]) -> bool {
+    let at = |word: usize| words[word].1.get(leading[word]);
     let places = (0..words.len()).map(at);
     let is_new = |(word, place)| (0..word).all(|other| at(other) != place);
     places.enumerate().all(is_new) || words.windows(2).any(|pair| pair[0].0 == pair[1].0)

@@ -294,12 +294,12 @@ mod tests {
                     let place = terms.iter().position(|t| t == term).map(|place| place as u64);
                     prop_assert_eq!(dictionary.get(term).unwrap(), place);
                 }
-                let mut told = Vec::new();
+                let mut entries = Vec::new();
                 dictionary.for_each(|term, place| {
-                    told.push((term.to_owned(), place));
+                    entries.push((term.to_owned(), place));
                     Ok(())
                 }).unwrap();
-                prop_assert_eq!(told, terms.iter().cloned().zip(0..).collect::<Vec<_>>());
+                prop_assert_eq!(entries, terms.iter().cloned().zip(0..).collect::<Vec<_>>());
             }
         }
 

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_nothing_is_said_of_want_a_caption() {
+    fn pictures_without_text_need_a_caption() {
         use BlockKind::{Caption, Figure, Paragraph};
         type Case<'c> = (&'c str, &'c [(BlockKind, &'c str, &'c str)], &'c [&'c str]);
         let cases: &[Case<'_>] = &[
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_told_by_their_first_bytes() {
+    fn picture_formats_are_recognized_by_their_first_bytes() {
         let cases: &[(&[u8], Option<&str>)] = &[
             (PNG, Some("image/png")),
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),

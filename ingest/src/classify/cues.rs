@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_is_said_again_by_the_sentence_behind_it() {
+    fn a_sentence_that_repeats_its_heading_is_recognized() {
         let score = |text| {
             let headed = Passage {
                 is_headed: true,

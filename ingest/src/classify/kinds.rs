@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_are_told_by_cues_and_by_their_section() {
+    fn sentences_are_classified_by_cues_and_by_their_section() {
         use SentenceType::*;
         for (sentence, heading, want) in [
             ("A heap is a region of memory.", None, Definition),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_told_by_cues() {
+    fn statements_are_classified_by_cues() {
         use PropositionType::*;
         for (statement, want) in [
             (
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_told_by_heading_and_makeup() {
+    fn sections_are_classified_by_heading_and_content() {
         let prose = SectionComposition {
             sentences: 8,
             tokens: 200,

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_without_punctuation_and_whatever_the_apostrophe() {
+    fn words_match_without_punctuation_and_with_any_apostrophe() {
         assert_eq!(sentence("Say (it): so.").words, " say it so ");
         assert!(sentence("Now let’s go on.").has(PhraseList::We));
     }

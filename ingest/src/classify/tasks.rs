@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_are_told_by_heading_opening_and_density() {
+    fn tasks_are_recognized_by_heading_opening_and_density() {
         let cases = [
             ("4.8 Exercises", "The kernel is mapped. It grows.", true),
             ("Exercise of powers", "The trustee acts. He reports.", false),

@@ -4,7 +4,7 @@
 //!
 //! Start reading at [`build`].
 
-mod about;
+mod learning;
 mod related;
 
 use loci_documents::{BlockKind, Kind, ParsedDocument, title_heading};
@@ -93,8 +93,8 @@ pub fn build(
     captions::mark_caption_model(&mut chunks, &captioned, &source.captions.by);
     related::relate(&mut chunks);
     let difficulty = difficulty(&parsed);
-    let prerequisites = about::prerequisites(&parsed);
-    let learning_outcomes = about::learning_outcomes(&parsed);
+    let prerequisites = learning::prerequisites(&parsed);
+    let learning_outcomes = learning::learning_outcomes(&parsed);
     let references = cite::references(&parsed);
     let citations = cite::citations(&parsed, &chunks);
     let (concepts, relations) = extract(&parsed, &chunks, &settings.extraction);
@@ -190,7 +190,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
             spans.map(|span| prose::visible(&text[span], parsed.kind))
         })
         .collect();
-    about::difficulty(&sentences).map(str::to_owned)
+    learning::difficulty(&sentences).map(str::to_owned)
 }
 
 /// What the file says of itself first: the comment that opens a source file, else the summary of

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_told_from_snippets() {
+    fn identifiers_are_distinguished_from_snippets() {
         let cases = [
             ("String", Some("String")),
             ("drop()", Some("drop")),

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_about_is_told_with_its_reason() {
+    fn a_picture_without_a_request_is_reported_with_its_reason() {
         let good = |n: usize| format!("Heron {n}.");
         let bad = |n: usize| format!("! {n}");
         let long = |n: usize| format!("{n} {}", "x".repeat(CAPTION_BYTES_MAX - 10));

@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a scoped thread panicked")]
-    fn a_panic_is_told_on() {
+    fn a_panic_is_passed_on() {
         let items: Vec<u64> = (0..100).collect();
         let work = work(&items, |&item: &u64| assert!(item != 7, "seven"));
         let _ = run_in_order(&work, &bounds(3, 4, 9), || GO_ON, |()| GO_ON);

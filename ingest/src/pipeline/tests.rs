@@ -506,7 +506,7 @@ fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
 }
 
 #[test]
-fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
+fn a_failed_caption_is_reported_and_the_document_is_stored_without_it() {
     let many: Vec<String> = (0..6).map(|n| format!("{n}.png")).collect();
     let bad: Vec<String> = (0..6).map(|n| format!("{n}!")).collect();
     let many: Vec<(&str, &str)> = many

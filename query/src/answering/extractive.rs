@@ -578,20 +578,20 @@ mod tests {
             budget in 0usize..60,
         ) {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let told = answer(&question, &texts, budget);
-            prop_assert!(estimate(&told.text) <= budget);
+            let answered = answer(&question, &texts, budget);
+            prop_assert!(estimate(&answered.text) <= budget);
             let by_another = answer_by(&question, &texts, budget, &superadditive_counter);
             prop_assert!(superadditive_counter(&by_another.text) <= budget);
-            prop_assert_eq!(&told, &answer(&question, &texts, budget));
+            prop_assert_eq!(&answered, &answer(&question, &texts, budget));
             let document: Vec<char> = texts.join("\n").chars().collect();
-            if told.citations.is_empty() {
+            if answered.citations.is_empty() {
                 return Ok(());
             }
-            for (said, citation) in sentences_of(&told).iter().zip(&told.citations) {
+            for (sentence, citation) in sentences_of(&answered).iter().zip(&answered.citations) {
                 let (start, end) = citation.chars;
                 let there: String = document[start as usize..end as usize].iter().collect();
-                let said = said.trim_end_matches('…');
-                prop_assert!(there == said || there.starts_with(said), "{} / {}", there, said);
+                let sentence = sentence.trim_end_matches('…');
+                prop_assert!(there == sentence || there.starts_with(sentence), "{} / {}", there, sentence);
             }
         }
     }

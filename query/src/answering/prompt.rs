@@ -646,9 +646,9 @@ mod tests {
             }
             let numbers = (1..).map(|number| format!("[{number}]"));
             let ours = instruction_lines(&prompt.text);
-            let told: Vec<&&str> = ours.iter().filter(|line| line.starts_with('[')).collect();
-            prop_assert_eq!(told.len(), prompt.citations.len());
-            prop_assert!(told.iter().zip(numbers).all(|(line, number)| **line == number));
+            let numbered: Vec<&&str> = ours.iter().filter(|line| line.starts_with('[')).collect();
+            prop_assert_eq!(numbered.len(), prompt.citations.len());
+            prop_assert!(numbered.iter().zip(numbers).all(|(line, number)| **line == number));
         }
 
         #[test]

@@ -494,7 +494,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_holds_and_nothing_is_said_that_the_document_does_not_say(
+        fn the_budget_holds_and_every_sentence_is_in_the_document(
             hits in any_hits(), budget in 0usize..80,
         ) {
             let context = assemble(&hits, budget, &words);

@@ -368,7 +368,7 @@ impl PlanBuilder<'_> {
                     chunks: NEAR_CHUNKS,
                 });
             }
-            let (heads, heads_share) = match seeds.hits {
+            let (seed_hits, seed_hits_weight) = match seeds.hits {
                 0 if fused => (SEED_HITS, SEED_HITS_WEIGHT),
                 0 => (0, 0.0),
                 hits => (hits, 0.5),
@@ -377,8 +377,8 @@ impl PlanBuilder<'_> {
                 k,
                 walk,
                 question: seeds.question,
-                heads,
-                heads_share,
+                seed_hits,
+                seed_hits_weight,
                 hops: request.hops.unwrap_or(SearchRequest::HOPS),
                 neighbours: request.neighbours.unwrap_or(SearchRequest::NEIGHBOURS),
             });

@@ -51,8 +51,8 @@ impl Execution<'_, '_> {
             k,
             walk,
             question,
-            heads,
-            heads_share,
+            seed_hits,
+            seed_hits_weight,
             hops,
             neighbours,
         } = operator
@@ -74,27 +74,27 @@ impl Execution<'_, '_> {
         } else {
             &self.question.links[..]
         };
-        let heads = match heads {
+        let seed_hits = match seed_hits {
             // Without a concept of its own, a question walks from hits only when the request has seeds of hits.
             0 => Vec::new(),
             _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
-            heads => {
+            seed_hits => {
                 let (by, arms) = (self.next_fusion(), self.lists.arms());
                 let arms_have_no_graph = arms.graph.is_empty();
-                let fused = self.scratch.fused.fuse_best(&by, arms, heads);
-                let heads = fused.iter().map(|hit| hit.ordinal).collect();
+                let fused = self.scratch.fused.fuse_best(&by, arms, seed_hits);
+                let seed_hits = fused.iter().map(|hit| hit.ordinal).collect();
                 self.lists.fused_by = arms_have_no_graph.then_some(by);
-                heads
+                seed_hits
             }
         };
-        if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {
+        if links.is_empty() && request.seeds.concepts.is_empty() && seed_hits.is_empty() {
             return self.expand_near_concepts(hops);
         }
         let start = GraphSeeds {
             links,
             concepts: &request.seeds.concepts,
-            seed_chunks: &heads,
-            seed_chunks_weight: heads_share,
+            seed_chunks: &seed_hits,
+            seed_chunks_weight: seed_hits_weight,
         };
         let needs_concepts = request.concepts;
         let mut found = self

@@ -126,7 +126,7 @@ impl Database {
 
     /// Ends all writing to the file: its list of free pages was found to be damaged while it is open, and redb is to
     /// read it at the next commit.
-    pub(crate) fn stop_writing(&self, why: &str) {
+    pub(crate) fn refuse_commits(&self, why: &str) {
         let is_rebuilt = false;
         let why = why.to_owned();
         let error = StoreError::DamagedFreePages { why: why.clone() };

@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "the only map in the workspace")]
 
 #[cfg(not(unix))]
-#[path = "elsewhere.rs"]
+#[path = "no_signals.rs"]
 mod faults;
 #[cfg(unix)]
 mod faults;

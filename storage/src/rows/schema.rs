@@ -360,21 +360,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_come_back_from_what_they_are_told_as(
-            (table, told) in any_table().prop_flat_map(|table| {
-                let told: Vec<_> = table_schema(table).key.iter().map(|&piece| any_key_part(piece)).collect();
-                (Just(table), told)
+        fn keys_survive_a_round_trip_through_json(
+            (table, parts) in any_table().prop_flat_map(|table| {
+                let parts: Vec<_> = table_schema(table).key.iter().map(|&piece| any_key_part(piece)).collect();
+                (Just(table), parts)
             })
         ) {
-            let key = key_from_json(table, &told).unwrap();
-            prop_assert_eq!(key_to_json(table, &key).unwrap(), told);
+            let key = key_from_json(table, &parts).unwrap();
+            prop_assert_eq!(key_to_json(table, &key).unwrap(), parts);
         }
 
         #[test]
-        fn any_bytes_are_told_and_read_back_or_refused(table in any_table(), key: Vec<u8>, payload: Vec<u8>) {
+        fn any_bytes_survive_a_round_trip_through_json_or_are_refused(table in any_table(), key: Vec<u8>, payload: Vec<u8>) {
             let _ = check(table, &key, &payload);
-            if let Ok(told) = key_to_json(table, &key) {
-                prop_assert_eq!(key_from_json(table, &told).unwrap(), key);
+            if let Ok(parts) = key_to_json(table, &key) {
+                prop_assert_eq!(key_from_json(table, &parts).unwrap(), key);
             }
         }
     }

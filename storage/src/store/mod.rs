@@ -1,4 +1,4 @@
-//! The store: opens the folder, starts the committing thread, publishes snapshots. `repair.rs` rebuilds damaged segments.
+//! The store: opens the folder, starts the committing thread, publishes snapshots. `rebuild.rs` rebuilds damaged segments.
 //!
 //! The caller opens the indexes of each [`Snapshot`]; after each commit the store publishes the newest
 //! indexed snapshot by one atomic pointer swap. A reader may hold one for any time.
@@ -7,7 +7,7 @@
 mod open;
 mod options;
 mod pages;
-mod repair;
+mod rebuild;
 mod rewrite;
 mod shared;
 

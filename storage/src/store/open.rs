@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::Store;
 use super::options::{IndexFactory, StoreOptions};
-use super::repair::drop_damaged;
+use super::rebuild::drop_damaged;
 use super::shared::{CommittedState, Files, Shared};
 use crate::commit;
 use crate::commit::host::Host;

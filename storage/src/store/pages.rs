@@ -59,7 +59,7 @@ impl<V: IndexFactory> Store<V> {
         let work = move || {
             let checked = read(&disk, &path);
             if let Err(StoreError::DamagedFreePages { why }) = &checked {
-                database.stop_writing(why);
+                database.refuse_commits(why);
             }
             *result.lock() = checked;
         };

@@ -58,9 +58,11 @@ pub enum Operator {
         /// Whether the question's concepts are where it starts.
         question: bool,
         /// How many of the best chunks so far give it concepts to start from.
-        heads: usize,
+        #[serde(rename = "heads")]
+        seed_hits: usize,
         /// The share of its start that these have, where the question has concepts too.
-        heads_share: f32,
+        #[serde(rename = "heads_share")]
+        seed_hits_weight: f32,
         /// Hops, and concepts that they return.
         hops: usize,
         /// Concepts at most.

@@ -107,10 +107,10 @@ const ALIASES: [(&str, &str); 26] = [
     ("zho", "cmn"),
 ];
 
-/// ISO 639-3 of the language that `stated` means: such a code, one of ISO 639-1, either before a region
+/// ISO 639-3 of the language that `name` means: such a code, one of ISO 639-1, either before a region
 /// (`pt-BR`), or an English name. `None` for others.
-pub fn language_code(stated: &str) -> Option<&'static str> {
-    let whole = stated.trim().to_ascii_lowercase();
+pub fn language_code(name: &str) -> Option<&'static str> {
+    let whole = name.trim().to_ascii_lowercase();
     let tag = whole.split(['-', '_']).next().unwrap_or_default();
     if let Some((_, code)) = ALIASES.iter().find(|(alias, _)| *alias == tag) {
         return Some(code);
@@ -146,8 +146,8 @@ mod tests {
             ("rust", None),
             ("", None),
         ];
-        for (stated, code) in cases {
-            assert_eq!(language_code(stated), code, "{stated}");
+        for (name, code) in cases {
+            assert_eq!(language_code(name), code, "{name}");
         }
     }
 

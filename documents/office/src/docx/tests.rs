@@ -657,7 +657,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_lost_is_told() {
+fn lost_content_is_reported() {
     let field = |kind: &str| format!("<r><fldChar fldCharType='{kind}'/></r>");
     let (begin, separate, end) = (field("begin"), field("separate"), field("end"));
     let open = format!("<p><r><t>a</t></r>{begin}<r><instrText>REF x</instrText></r></p>");
@@ -690,7 +690,7 @@ fn what_is_lost_is_told() {
 }
 
 #[test]
-fn parts_and_pictures_that_are_not_there_are_told() {
+fn missing_parts_and_pictures_are_reported() {
     let relations = "<Relationships><Relationship Id='f' Type='x/footnotes' Target='footnotes.xml'/><Relationship Id='i' Type='x/image' Target='media/a.png'/></Relationships>";
     let body = "<document xmlns:r='http://x/relationships'><body><p><r><t>a</t><drawing><blip r:embed='i'/></drawing></r></p></body></document>";
     let bytes = packed(&[

@@ -2,7 +2,7 @@
 
 use roxmltree::Node;
 
-use super::place::Rect;
+use super::position::Rect;
 use crate::office::Package;
 use loci_parsing::limits::ParseError;
 use loci_parsing::xml::node::{attribute, below, child, number};

@@ -26,7 +26,7 @@ use slide::Slide;
 mod beside;
 mod layout;
 mod paragraph;
-mod place;
+mod position;
 mod slide;
 mod title;
 

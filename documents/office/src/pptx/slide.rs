@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use super::layout::{Bullet, Layout, Role, placeholder_of, role};
 use super::paragraph::{ListCounters, list_of, own_levels, write};
-use super::place::sort_by_position;
+use super::position::sort_by_position;
 use super::title;
 use crate::office::{Package, Relations, chart, diagram, is_decoration};
 use loci_parsing::limits::within;
@@ -72,7 +72,7 @@ impl Slide<'_, '_> {
     fn collect<'t, 's>(
         &self,
         group: Node<'t, 's>,
-        things: &mut Vec<(Option<super::place::Rect>, Vec<Node<'t, 's>>)>,
+        things: &mut Vec<(Option<super::position::Rect>, Vec<Node<'t, 's>>)>,
     ) {
         for one in group.children().filter(Node::is_element) {
             match one.tag_name().name() {

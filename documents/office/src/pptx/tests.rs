@@ -502,7 +502,7 @@ proptest! {
 }
 
 #[test]
-fn slides_that_are_listed_without_a_place_are_told() {
+fn listed_slides_without_a_part_are_reported() {
     let list = format!(
         "<presentation {SPACES}><sldIdLst><sldId r:id='a'/><sldId r:id='b'/></sldIdLst></presentation>"
     );

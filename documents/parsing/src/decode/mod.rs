@@ -8,7 +8,7 @@
 //!    may have changed its encoding without changing the declaration.
 //! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
 //!    U+FFFD replaces each.
-//! 4. The encoding that an HTML page or an XML file declares (`stated.rs`).
+//! 4. The encoding that an HTML page or an XML file declares (`declared.rs`).
 //! 5. UTF-8 with as few broken sequences, even if fewer are whole, if some of these occur in no other encoding.
 //! 6. Windows-1252, if only a few letters and signs are not ASCII: too few to guess an encoding.
 //! 7. The encoding that the bytes look like.
@@ -25,9 +25,9 @@ use crate::limits::within;
 use crate::limits::{Limits, ParseError};
 use plausible::{is_nearly_plausible, is_plausible};
 
+mod declared;
 mod plausible;
 mod sprinkled;
-mod stated;
 
 /// A file's text.
 #[derive(Debug)]
@@ -57,12 +57,12 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, ParseError> {
 
 /// Likewise of an HTML page, which may state its encoding.
 pub fn decode_html(bytes: &[u8]) -> Result<Decoded, ParseError> {
-    read(bytes, stated::by_html(bytes), usize::MAX)
+    read(bytes, declared::by_html(bytes), usize::MAX)
 }
 
 /// Likewise of an XML file.
 pub fn decode_xml(bytes: &[u8]) -> Result<Decoded, ParseError> {
-    read(bytes, stated::by_xml(bytes), usize::MAX)
+    read(bytes, declared::by_xml(bytes), usize::MAX)
 }
 
 /// The text that a file begins with, where it is text at all. `head` may have been cut inside a character.
@@ -84,17 +84,17 @@ pub fn decode_head(head: &[u8]) -> Option<String> {
 
 fn read(
     bytes: &[u8],
-    stated: Option<&'static Encoding>,
+    declared: Option<&'static Encoding>,
     len_max: usize,
 ) -> Result<Decoded, ParseError> {
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => utf16(rest, UTF_16LE, len_max)?,
         [0xfe, 0xff, rest @ ..] => utf16(rest, UTF_16BE, len_max)?,
-        _ if let Some(wide) = stated.filter(|it| [UTF_16LE, UTF_16BE].contains(it)) => {
+        _ if let Some(wide) = declared.filter(|it| [UTF_16LE, UTF_16BE].contains(it)) => {
             utf16(bytes, wide, len_max)?
         }
         _ if bytes.contains(&0) => return Err(not_text("it has zero bytes")),
-        _ => narrow(bytes, stated, len_max)?,
+        _ => narrow(bytes, declared, len_max)?,
     };
     let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
     Ok(Decoded { text, start })
@@ -110,15 +110,15 @@ fn utf16(bytes: &[u8], encoding: &'static Encoding, len_max: usize) -> Result<St
 /// Text in an encoding of which ASCII is a part.
 fn narrow(
     bytes: &[u8],
-    stated: Option<&'static Encoding>,
+    declared: Option<&'static Encoding>,
     len_max: usize,
 ) -> Result<String, ParseError> {
-    let is_escaped = stated.is_some_and(|it| !it.is_ascii_compatible());
+    let is_escaped = declared.is_some_and(|it| !it.is_ascii_compatible());
     let utf8 = Sequences::of(bytes);
     if utf8.broken == 0 && !(is_escaped && utf8.whole == 0) || utf8.is_likely() {
         return utf8.replaced(bytes, len_max);
     }
-    if let Some(encoding) = stated.filter(|it| *it != UTF_8)
+    if let Some(encoding) = declared.filter(|it| *it != UTF_8)
         && let Some((text, _)) = decode_as(encoding, bytes, len_max)?
         && is_nearly_plausible(&text)
     {

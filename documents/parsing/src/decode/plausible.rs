@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_told_from_what_is_none() {
+    fn text_is_distinguished_from_other_bytes() {
         let cases: &[(&str, bool)] = &[
             ("", true),
             ("Le café est fermé à midi.", true),

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_letters_and_signs_are_told_from_words_of_another_encoding() {
+    fn a_few_letters_and_signs_are_distinguished_from_words_of_another_encoding() {
         let english = "We went to the sea and it was cold. ".repeat(9);
         let cases: &[(&str, bool)] = &[
             ("10 µm, 21 °C, 5 ± 0.3 m², §4, £20, ½ × ¾", true),

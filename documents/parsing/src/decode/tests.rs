@@ -213,7 +213,7 @@ fn a_page_is_read_as_it_states_where_that_can_be() {
             JAPANESE,
         ),
         (
-            "not stated",
+            "not declared",
             in_encoding(KOI8_R, &page("", RUSSIAN)),
             RUSSIAN,
         ),
@@ -297,8 +297,8 @@ proptest! {
         prop_assert_eq!(&decode_text(bytes, &Limits::default()).unwrap().text, &text);
         prop_assert_eq!(&decode_xml(bytes).unwrap().text, &text);
         if !text.contains('\x1b') {
-            let stated = format!("<meta charset=koi8-r>{text}");
-            prop_assert_eq!(&decode_html(stated.as_bytes()).unwrap().text, &stated);
+            let declared = format!("<meta charset=koi8-r>{text}");
+            prop_assert_eq!(&decode_html(declared.as_bytes()).unwrap().text, &declared);
         }
     }
 

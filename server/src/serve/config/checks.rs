@@ -81,7 +81,7 @@ impl Config {
         if settings.db.is_none() && settings.root.is_none() {
             return together("give --db DIR for one store, or --root DIR for a folder of them, or db or root in the environment or the file".into());
         }
-        if settings.limits.room_bytes < settings.limits.payload_len_max as usize {
+        if settings.limits.payload_memory_bytes < settings.limits.payload_len_max as usize {
             return Err(self.wrong("limits.room_bytes"));
         }
         if self.insecure_local && settings.cors_origins.iter().any(|origin| origin == "*") {

@@ -301,7 +301,7 @@ impl Config {
                 pending_max: limits.pending_max,
                 connection_rate: limits.connection_rate(),
                 payload_len_max: limits.payload_len_max,
-                payload_memory_bytes: limits.room_bytes,
+                payload_memory_bytes: limits.payload_memory_bytes,
                 calls_max: limits.calls_max,
                 transactions_max: limits.transactions_max,
                 call_wait: Duration::from_secs(limits.call_wait_s),

@@ -277,7 +277,8 @@ pub(super) struct LimitSettings {
     pub(super) accept_burst_all: u32,
     pub(super) accept_unlimited: Vec<String>,
     pub(super) payload_len_max: u32,
-    pub(super) room_bytes: usize,
+    #[serde(rename = "room_bytes")]
+    pub(super) payload_memory_bytes: usize,
     pub(super) calls_max: u32,
     pub(super) transactions_max: usize,
     pub(super) call_wait_s: u64,
@@ -311,7 +312,7 @@ impl Default for LimitSettings {
                 .map(Network::to_string)
                 .collect(),
             payload_len_max: limits.payload_len_max,
-            room_bytes: limits.payload_memory_bytes,
+            payload_memory_bytes: limits.payload_memory_bytes,
             calls_max: limits.calls_max,
             transactions_max: limits.transactions_max,
             call_wait_s: limits.call_wait.as_secs(),

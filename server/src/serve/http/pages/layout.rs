@@ -74,14 +74,14 @@ impl<'f> Layout<'f> {
         html! {
             header class="top" {
                 a class="brand" href="/" { span class="sign" aria-hidden="true" {} span class="name" { "LociDB" } }
-                @if let Some(visitor) = self.principal {
+                @if let Some(principal) = self.principal {
                     nav aria-label="Pages" {
                         (self.link(NavSection::Search, "/", "Search"))
                         (self.link(NavSection::Documents, "/documents", "Documents"))
                     }
                     div class="who" {
-                        span class="store" { span class="unseen" { "Store " } (visitor.store()) }
-                        @if visitor.has_key {
+                        span class="store" { span class="unseen" { "Store " } (principal.store()) }
+                        @if principal.has_key {
                             form action="/sign-out" method="post" {
                                 button class="plain" { "Sign out" }
                             }

@@ -191,9 +191,9 @@ mod tests {
             let mut request = Request::new(Body::empty());
             request.extensions_mut().insert(Arc::new(connection));
             let headers = request.headers_mut();
-            headers.extend(forwarded_proto.map(|said| {
+            headers.extend(forwarded_proto.map(|proto| {
                 let name = HeaderName::from_static("x-forwarded-proto");
-                (name, HeaderValue::from_static(said))
+                (name, HeaderValue::from_static(proto))
             }));
             let (parts, _) = request.into_parts();
             let [(_, cookie)] = session_cookie(&parts, "token", Duration::from_secs(60));
