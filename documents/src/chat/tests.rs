@@ -240,8 +240,8 @@ proptest! {
 
     #[test]
     fn any_message_is_kept(messages in prop::collection::vec("[-a-z#>*`| \n:é]{0,30}", 1..6)) {
-        let messages: Vec<_> = messages.iter().map(|text| serde_json::json!({"role": "user", "content": text})).collect();
-        let source = serde_json::Value::from(messages).to_string();
+        let chat: Vec<_> = messages.iter().map(|text| serde_json::json!({"role": "user", "content": text})).collect();
+        let source = serde_json::Value::from(chat).to_string();
         match crate::parse::parse(Kind::Chat, source.as_bytes(), None) {
             Ok(document) => {
                 let words = messages.iter().flat_map(|text| text.split_whitespace()).filter(|word| word.contains(char::is_alphabetic));
