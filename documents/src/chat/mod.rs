@@ -49,7 +49,7 @@ fn malformed(reason: impl Into<String>) -> ParseError {
     }
 }
 
-/// The blocks of what is message, in bytes of it.
+/// The blocks of a message; their ranges are bytes of it.
 fn blocks_of(message: &str, limits: &Limits) -> Result<Vec<Block>, ParseError> {
     let mut blocks = markdown::parse(without_front_matter(message).as_bytes(), limits)?.blocks;
     for block in &mut blocks {
