@@ -45,11 +45,11 @@ pub use analysis::types::TypeMap;
 pub use database::handle::{Database, Options};
 pub use error::Error;
 pub use loci_graph as graph;
-pub use loci_models::{EmbedError, Embedder, GenerateError, Generator, Tokenizer};
+pub use loci_models::{
+    EmbedError, Embedder, GenerateError, Generator, Tokenizer, TokenizerError, open_tokenizer,
+};
 #[cfg(feature = "minilm")]
 pub use loci_models::{FolderEmbedder, FolderError};
-#[cfg(feature = "tokenizer")]
-pub use loci_models::{TokenizerError, TokenizerFile};
 pub use loci_query as query;
 pub use loci_query::answer::{Answer, Hit};
 pub use loci_query::community::{CommunityDigest, DigestQuote, DigestRelation};

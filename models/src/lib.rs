@@ -25,6 +25,4 @@ pub use embedder::{EmbedError, Embedder};
 pub use generator::{GenerateError, Generator};
 #[cfg(feature = "minilm")]
 pub use minilm::{FolderEmbedder, FolderError, LazyFolderEmbedder};
-pub use tokenizer::Tokenizer;
-#[cfg(feature = "tokenizer")]
-pub use tokenizer::{TokenizerError, TokenizerFile};
+pub use tokenizer::{Tokenizer, TokenizerError, open_tokenizer};

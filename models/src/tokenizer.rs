@@ -1,7 +1,41 @@
 //! The seam between budgets and the model that a text is for: how many tokens it has.
 //!
-//! Several sides earn the trait: a `tokenizer.json` of Hugging Face's format (`TokenizerFile`, feature `tokenizer`), the
+//! Several sides earn the trait: a `tokenizer.json` of Hugging Face's format ([`open_tokenizer`], feature `tokenizer`), the
 //! tokeniser of a model of the user's, and the fakes of tests. Without one, tokens are estimated.
+
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file gives no tokeniser.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}")]
+pub struct TokenizerError {
+    path: String,
+    reason: String,
+}
+
+/// Reads a tokeniser as Hugging Face's `tokenizers` saves it: `tokenizer.json` beside a model's weights. Its own limits of
+/// length are lifted: a count is of the whole text.
+///
+/// # Errors
+/// [`TokenizerError`] when the file cannot be read or is none, or without the feature `tokenizer`.
+pub fn open_tokenizer(path: &Path) -> Result<Arc<dyn Tokenizer>, TokenizerError> {
+    let opened = open(path);
+    opened.map_err(|reason| TokenizerError {
+        path: path.display().to_string(),
+        reason,
+    })
+}
+
+#[cfg(feature = "tokenizer")]
+fn open(path: &Path) -> Result<Arc<dyn Tokenizer>, String> {
+    Ok(Arc::new(file::TokenizerFile::open(path)?))
+}
+
+#[cfg(not(feature = "tokenizer"))]
+fn open(_: &Path) -> Result<Arc<dyn Tokenizer>, String> {
+    Err("this program was built without the feature tokenizer, which reads such files".into())
+}
 
 /// Counts the tokens of texts as a model does.
 ///
@@ -21,46 +55,29 @@ pub trait Tokenizer: Send + Sync {
 }
 
 #[cfg(feature = "tokenizer")]
-pub use file::{TokenizerError, TokenizerFile};
-
-#[cfg(feature = "tokenizer")]
 mod file {
     use std::path::Path;
 
     use super::Tokenizer;
 
-    /// A tokeniser as Hugging Face's `tokenizers` saves it: `tokenizer.json` beside a model's weights.
-    pub struct TokenizerFile {
+    /// A tokeniser from a file.
+    pub(super) struct TokenizerFile {
         name: String,
         inner: tokenizers::Tokenizer,
     }
 
-    /// A file is no tokeniser.
-    #[derive(Debug, thiserror::Error)]
-    #[error("{path}: {reason}; give the tokenizer.json that comes with a model")]
-    pub struct TokenizerError {
-        path: String,
-        reason: String,
-    }
-
     impl TokenizerFile {
-        /// Reads the file. Its own limits of length are lifted: a count is of the whole text.
-        ///
-        /// # Errors
-        /// [`TokenizerError`] when it cannot be read, or is none.
-        pub fn open(path: &Path) -> Result<TokenizerFile, TokenizerError> {
-            let name = path.display().to_string();
-            let fails = |reason: String| TokenizerError {
-                path: name.clone(),
-                reason,
-            };
-            let bytes = std::fs::read(path).map_err(|error| fails(error.to_string()))?;
-            let inner = tokenizers::Tokenizer::from_bytes(&bytes);
-            let mut inner = inner.map_err(|error| fails(format!("not a tokeniser: {error}")))?;
+        /// Reads the file.
+        pub(super) fn open(path: &Path) -> Result<TokenizerFile, String> {
+            let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+            let mut inner = tokenizers::Tokenizer::from_bytes(&bytes).map_err(|error| {
+                format!("not a tokeniser: {error}; give the tokenizer.json that comes with a model")
+            })?;
             inner
                 .with_truncation(None)
-                .map_err(|error| fails(error.to_string()))?
+                .map_err(|error| error.to_string())?
                 .with_padding(None);
+            let name = path.display().to_string();
             Ok(TokenizerFile { name, inner })
         }
     }
@@ -98,7 +115,7 @@ mod file {
 
         #[test]
         fn tokenizer_file_counts_whole_texts_without_truncation() {
-            let tokenizer = TokenizerFile::open(file(WORDS).path()).unwrap();
+            let tokenizer = open_tokenizer(file(WORDS).path()).unwrap();
             for (text, tokens) in [
                 ("", 0),
                 ("River  delta", 2),
@@ -111,13 +128,13 @@ mod file {
         #[test]
         fn invalid_tokenizer_file_is_rejected_with_its_path() {
             let file = file("{\"model\": 7}");
-            let error = TokenizerFile::open(file.path()).err().unwrap().to_string();
+            let error = open_tokenizer(file.path()).err().unwrap().to_string();
             assert!(
                 error.contains(&file.path().display().to_string()),
                 "{error}"
             );
             assert!(error.contains("not a tokeniser"), "{error}");
-            assert!(TokenizerFile::open(Path::new("no/such/file")).is_err());
+            assert!(open_tokenizer(Path::new("no/such/file")).is_err());
         }
     }
 }

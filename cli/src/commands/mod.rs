@@ -40,7 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use locidb::storage::StoreError;
-use locidb::{Database, Error, Options, TokenizerFile};
+use locidb::{Database, Error, Options, open_tokenizer};
 
 use crate::args::{Command, Graph, Search};
 use crate::output::{Printer, note};
@@ -142,9 +142,9 @@ fn open_for_search(args: &Search) -> anyhow::Result<Database> {
         ..Options::default()
     };
     if let Some(path) = &args.tokenizer {
-        let tokenizer = TokenizerFile::open(path);
+        let tokenizer = open_tokenizer(path);
         let tokenizer = tokenizer.map_err(|error| UsageError(format!("--tokenizer: {error}")))?;
-        options.tokenizer = Some(Arc::new(tokenizer));
+        options.tokenizer = Some(tokenizer);
     }
     open_or_read_only(&args.db, &options)
 }

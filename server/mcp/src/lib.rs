@@ -6,14 +6,15 @@
 //! - The output of a tool is bounded, and every passage in it has its citation.
 //! - If the store refuses a call, the tool returns the error as its result, so that the model can correct the call.
 //!
-//! Start reading at [`McpServer`], then at the module of a tool. The server passes requests to it, over HTTP or over
-//! standard input and output.
+//! Start reading at `McpServer`, then at the module of a tool. The server passes requests to it through [`HttpService`]
+//! or [`serve_streams`].
 
 mod citations;
 mod concepts;
 mod documents;
 mod resources;
 mod search;
+mod transport;
 
 use std::fmt;
 use std::future::Future;
@@ -38,6 +39,8 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde::Serialize;
 use serde_json::Value;
+
+pub use transport::{HttpAnswer, HttpService, serve_streams};
 
 /// How an assistant uses the tools together.
 const INSTRUCTIONS: &str = "\
@@ -100,7 +103,7 @@ trait ToolOutput: Serialize {
 
 /// The tools, for one caller or for the caller of each request.
 #[derive(Clone, Debug)]
-pub struct McpServer {
+struct McpServer {
     /// The dispatcher of the one caller; without one, each request brings its own.
     dispatcher: Option<Dispatcher>,
     tools: Arc<ToolRouter<McpServer>>,
@@ -108,7 +111,7 @@ pub struct McpServer {
 
 impl McpServer {
     /// The tools for one caller.
-    pub fn for_caller(dispatcher: Dispatcher) -> McpServer {
+    fn for_caller(dispatcher: Dispatcher) -> McpServer {
         McpServer {
             dispatcher: Some(dispatcher),
             tools: Arc::new(tools()),
@@ -116,7 +119,7 @@ impl McpServer {
     }
 
     /// The tools for requests over HTTP, each of which brings its [`Dispatcher`] among its extensions.
-    pub fn per_request() -> McpServer {
+    fn per_request() -> McpServer {
         McpServer {
             dispatcher: None,
             tools: Arc::new(tools()),

@@ -9,13 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_mcp::{Dispatcher, MESSAGE_LEN_MAX, McpServer, Reading, StoreReader};
+use loci_mcp::{Dispatcher, Reading, StoreReader, serve_streams};
 use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
 use loci_views::View;
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{stdin, stdout};
 use tokio::runtime::Handle;
 
@@ -118,18 +115,8 @@ async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) 
         ..caller
     };
     let dispatcher = Dispatcher::new(StdioReader { workers, caller });
-    let transport = AsyncRwTransport::new_server(stdin(), stdout());
-    let transport = transport.with_max_line_length(MESSAGE_LEN_MAX);
     tokio::spawn(close_idle(Arc::clone(&stores)));
-    let talk = async {
-        let service = match McpServer::for_caller(dispatcher).serve(transport).await {
-            Ok(service) => service,
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(io::Error::other(error)),
-        };
-        service.waiting().await.map_err(io::Error::other)?;
-        Ok(())
-    };
+    let talk = serve_streams(dispatcher, stdin(), stdout());
     tokio::select! {
         ended = talk => ended,
         stopped = stop => stopped,

@@ -14,6 +14,7 @@ pub mod documents;
 pub mod faults;
 mod interruptible;
 pub mod items;
+mod json;
 mod view;
 
 use locidb::storage::records::DocumentRecord;
@@ -21,6 +22,7 @@ use locidb::storage::{DocumentId, Rows, StoreError, Table};
 use locidb::{DatabaseSnapshot, Error};
 
 pub use interruptible::InterruptibleRows;
+pub use json::{answer_json, parse_request, prompt_json};
 pub use view::{ReadCall, View};
 
 /// A committed state, as one reader may see it.

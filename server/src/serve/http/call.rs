@@ -227,8 +227,8 @@ impl CallOutput {
         let json = match self {
             CallOutput::Json(json) => return json,
             CallOutput::View(view) | CallOutput::UnreadableFile(view) => view.to_json(),
-            CallOutput::Answer(answer) => serde_json::to_string(&answer),
-            CallOutput::Prompt(prompt) => serde_json::to_string(&prompt),
+            CallOutput::Answer(answer) => loci_views::answer_json(&answer),
+            CallOutput::Prompt(prompt) => loci_views::prompt_json(&prompt),
             CallOutput::Number(number) => serde_json::to_string(&json!({ "count": number })),
             CallOutput::Empty | CallOutput::Outcome(_) | CallOutput::Outcomes(_) => Ok("{}".into()),
         };

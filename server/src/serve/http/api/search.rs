@@ -85,7 +85,7 @@ fn parse_body(body: Map<String, Value>) -> Result<(SearchRequest, bool), Problem
         Some(Value::Bool(record)) => record,
         Some(_) => return Err(Problem::invalid("record: give true or false")),
     };
-    let request = serde_json::from_value::<SearchRequest>(Value::Object(body));
+    let request = loci_views::parse_request(body);
     let request = request.map_err(|error| Problem::invalid(format!("the body: {error}")))?;
     check_question(&request)?;
     Ok((request, record))
