@@ -37,7 +37,6 @@ mod upgrade;
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options, open_tokenizer};
