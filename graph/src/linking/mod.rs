@@ -7,4 +7,5 @@
 pub mod link;
 pub mod names;
 pub mod normalise;
+pub mod occurrences;
 pub mod types;

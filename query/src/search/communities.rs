@@ -179,6 +179,7 @@ fn quoted_chunks(view: &ReadView, digests: &[CommunityDigest]) -> Result<Vec<Fus
                     text: None,
                     vector: None,
                     graph: None,
+                    chain: None,
                 });
             }
         }

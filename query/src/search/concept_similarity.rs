@@ -104,19 +104,19 @@ pub(super) fn nearest_concepts(
 }
 
 /// The vectors of a view's chunks.
-struct ChunkVectors<'v> {
+pub(super) struct ChunkVectors<'v> {
     layers: [Vec<SegmentReader<'v, VectorReader<Section>>>; 2],
 }
 
 impl<'v> ChunkVectors<'v> {
-    fn new(view: &'v ReadView) -> ChunkVectors<'v> {
+    pub(super) fn new(view: &'v ReadView) -> ChunkVectors<'v> {
         ChunkVectors {
             layers: Layer::ALL.map(|layer| view.vectors(layer)),
         }
     }
 
     /// Where the vector of a chunk is, if it has one.
-    fn row(&self, chunk: Ordinal) -> Option<VectorRow<'v>> {
+    pub(super) fn row(&self, chunk: Ordinal) -> Option<VectorRow<'v>> {
         self.layers.iter().find_map(|segments| {
             let after = segments.partition_point(|placed| placed.base <= chunk);
             let placed = segments.get(after.checked_sub(1)?)?;
@@ -133,9 +133,9 @@ impl<'v> ChunkVectors<'v> {
 }
 
 /// A vector in its segment.
-struct VectorRow<'v> {
-    vectors: &'v VectorReader<Section>,
-    index: usize,
+pub(super) struct VectorRow<'v> {
+    pub(super) vectors: &'v VectorReader<Section>,
+    pub(super) index: usize,
 }
 
 impl VectorRow<'_> {
