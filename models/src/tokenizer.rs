@@ -98,6 +98,7 @@ mod file {
     mod tests {
         use std::io::Write;
 
+        use super::super::open_tokenizer;
         use super::*;
 
         /// Words in small letters and single signs; whatever is not `river` or `delta` is unknown, and one token.
