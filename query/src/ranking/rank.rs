@@ -203,6 +203,7 @@ mod tests {
             text: None,
             vector: None,
             graph: None,
+            chain: None,
         };
         scores.iter().enumerate().map(hit).collect()
     }
