@@ -6,7 +6,6 @@ use locidb::query::Searcher;
 use locidb::query::plan::Operator;
 use locidb::{Answer, Database, NewDocument, Rerank, SearchRequest, Strategy};
 use proptest::prelude::*;
-use proptest::strategy::Strategy as _;
 
 use crate::stores::{document, filtered, paragraph, put, store, with_mentions};
 
@@ -177,7 +176,7 @@ proptest! {
         put(&store, later);
         let deleted = named.iter().filter(|(_, of)| of.is_deleted).map(|(key, _)| key.clone());
         let deleted: Vec<String> = deleted.collect();
-        store.write(move |tx| {
+        store.write(|tx| {
             for key in &deleted {
                 tx.delete_document(&key.parse().unwrap())?;
             }

@@ -203,7 +203,6 @@ mod tests {
             text: None,
             vector: None,
             graph: None,
-            chain: None,
         };
         scores.iter().enumerate().map(hit).collect()
     }

@@ -319,15 +319,13 @@ impl Execution<'_, '_> {
             let mut damaged = Vec::new();
             for found in selected {
                 let mut path = match found.graph {
-                    Some(_) if plan.request.concepts => {
-                        path_to(graph, reached, found.ordinal).to_vec()
-                    }
+                    Some(_) if plan.request.concepts => path_to(graph, reached, found.ordinal),
                     _ => Vec::new(),
                 };
                 let chain = found.chain.filter(|_| plan.request.concepts);
                 path.extend(chain.map(|chain| chain.concept));
                 path.dedup();
-                let path = names.all(&path)?;
+                let path = names.all(path)?;
                 let mut hit = match fetch.hit(found, plan.request.climb, budget, path) {
                     Err(error) if error.is_row_damage() => {
                         damaged.push(PartialReason::DamagedHit(error.to_string()));

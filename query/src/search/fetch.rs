@@ -378,13 +378,8 @@ pub(super) fn path_to<'r>(
 /// The rank and score of `fused` in each arm that found it; `path`: from the question's concepts to the chunk.
 fn arm_scores(fused: &Fused, path: Vec<String>) -> ArmScores {
     let method = |ArmHit { rank, score }| Method { rank, score };
-    let chain = fused.chain.map(|chain| ArmHit {
-        rank: 0,
-        score: chain.score,
-    });
     let graph = fused
         .graph
-        .or(chain)
         .map(|ArmHit { rank, score }| GraphArmScore { rank, score, path });
     ArmScores {
         text: fused.text.map(method),
@@ -407,7 +402,6 @@ mod tests {
             text: Some(found),
             vector: None,
             graph: Some(found),
-            chain: None,
         };
         let scores = arm_scores(&fused, vec!["spin".into()]);
         assert_eq!(scores.text, Some(Method { rank, score }));

@@ -153,11 +153,11 @@ pub struct Method {
 /// A place in the graph's list, and how it was reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphArmScore {
-    /// From 1; 0 where the walk did not find the chunk, and only a chain leads there.
+    /// From 1.
     pub rank: u32,
-    /// The walk's score, else the chain's.
+    /// The walk's score.
     pub score: f32,
-    /// Names of concepts from the question to the chunk, or the concept that a chain goes by.
+    /// Names of concepts from the question to the chunk.
     pub path: Vec<String>,
 }
 
