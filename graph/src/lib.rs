@@ -47,8 +47,8 @@ mod u32_slice;
 mod walks;
 
 pub use analysis::{adjacency, betweenness, communities, leiden, pagerank};
-pub use evidence::{citations, contexts, mentions, merge, relations};
-pub use linking::{link, names, normalise, occurrences, types};
+pub use evidence::{citations, mentions, merge, relations};
+pub use linking::{link, names, normalise, types};
 pub use walks::{hops, links, paths, prerequisites, random_walk};
 
 pub use adjacency::{Adjacency, adjacency};
@@ -56,9 +56,6 @@ pub use analysis::stored_links::StoredLinks;
 pub use betweenness::betweenness;
 pub use citations::{CitationEdge, CitationsBuilder, CitationsReader, CitationsSnapshot};
 pub use communities::CommunitiesReader;
-pub use contexts::{
-    CONTEXT_TERMS_MAX, ContextTerms, ContextsBuilder, ContextsReader, MentionContext, term_hash,
-};
 pub use error::GraphError;
 pub use hops::{
     ConceptHit, HopOptions, ReachedConcept, Traversal, chunks_mentioning, two_hop, two_hop_filtered,

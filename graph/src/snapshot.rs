@@ -15,7 +15,6 @@ use crate::analysis::adjacency::Adjacency;
 use crate::analysis::pagerank::Ranks;
 use crate::analysis::stored_links::StoredLinks;
 use crate::error::GraphError;
-use crate::evidence::contexts::{ContextTerms, ContextsReader, MentionContext};
 use crate::evidence::mentions::MentionsReader;
 use crate::evidence::relations::{Edge, Evidence, RelationsReader};
 use crate::linking::link::{
@@ -33,8 +32,6 @@ pub struct GraphReader<B> {
     pub mentions: MentionsReader<B>,
     /// Edges between concepts.
     pub relations: RelationsReader<B>,
-    /// What stands around mentions, where the segment has it.
-    pub contexts: Option<ContextsReader<B>>,
 }
 
 impl<B: AsRef<[u8]>> GraphReader<B> {
@@ -44,35 +41,6 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             names: NamesReader::open(names)?,
             mentions: MentionsReader::open(mentions, chunk_count)?,
             relations: RelationsReader::open(relations, chunk_count)?,
-            contexts: None,
-        })
-    }
-
-    /// Adds the contexts section, where the segment has one.
-    ///
-    /// # Errors
-    /// [`GraphError`] where it does not fit the mentions.
-    pub fn with_contexts(mut self, contexts: Option<B>) -> Result<Self, GraphError> {
-        let pairs = self.mentions.pair_count();
-        let open = |bytes| ContextsReader::open(bytes, pairs);
-        self.contexts = contexts.map(open).transpose()?;
-        Ok(self)
-    }
-
-    /// What is known of a concept in a chunk: `None` where the chunk does not mention it, or there are no contexts.
-    pub fn mention_context(
-        &self,
-        concept: ConceptId,
-        local: LocalOrdinal,
-    ) -> Option<MentionContext> {
-        let contexts = self.contexts.as_ref()?;
-        let mut by_chunk = self.mentions.places_by_chunk(local);
-        let (place, _) = by_chunk.find(|&(_, known)| known == concept)?;
-        let mut by_concept = self.mentions.places_by_concept(concept);
-        let (about, _) = by_concept.find(|&(_, chunk)| chunk == local)?;
-        Some(MentionContext {
-            is_about: contexts.is_about(about),
-            terms: contexts.terms(place),
         })
     }
 }
@@ -182,38 +150,6 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
             chunks
                 .filter(move |&(local, _)| !segment.is_dead(local))
                 .map(move |(local, count)| (segment.ordinal(local), count))
-        })
-    }
-
-    /// The live chunks that mention `concept`, ascending, and whether they are about it.
-    pub fn chunks_about(
-        &self,
-        concept: ConceptId,
-    ) -> impl Iterator<Item = (Ordinal, bool)> + use<'a, B> {
-        self.segments.iter().flat_map(move |segment| {
-            let chunks = segment.reader.mentions.places_by_concept(concept);
-            let contexts = segment.reader.contexts.as_ref();
-            let live = chunks.filter(move |&(_, local)| !segment.is_dead(local));
-            live.map(move |(place, local)| {
-                let is_about = contexts.is_some_and(|contexts| contexts.is_about(place));
-                (segment.ordinal(local), is_about)
-            })
-        })
-    }
-
-    /// The concepts that a chunk mentions, ascending, with the terms around each; none when it is dead, or its segment has
-    /// no contexts.
-    pub fn contexts(
-        &self,
-        chunk: Ordinal,
-    ) -> impl Iterator<Item = (ConceptId, ContextTerms)> + use<'a, B> {
-        let found = self.segment_of(chunk).into_iter();
-        found.flat_map(|(segment, local)| {
-            let contexts = segment.reader.contexts.iter();
-            contexts.flat_map(move |contexts| {
-                let concepts = segment.reader.mentions.places_by_chunk(local);
-                concepts.map(|(place, concept)| (concept, contexts.terms(place)))
-            })
         })
     }
 

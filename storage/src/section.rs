@@ -20,8 +20,6 @@ pub enum SectionId {
     Relations = 50,
     /// Citations of works.
     Citations = 51,
-    /// What stands around the mentions of concepts.
-    Contexts = 52,
     /// Vectors of a layer.
     Vectors = 64,
     /// HNSW over the vectors of a layer.
@@ -40,7 +38,7 @@ pub enum SectionId {
 
 impl SectionId {
     /// All sections, by number.
-    pub const ALL: [SectionId; 16] = [
+    pub const ALL: [SectionId; 15] = [
         SectionId::Documents,
         SectionId::Skeleton,
         SectionId::Text,
@@ -49,7 +47,6 @@ impl SectionId {
         SectionId::Mentions,
         SectionId::Relations,
         SectionId::Citations,
-        SectionId::Contexts,
         SectionId::Vectors,
         SectionId::VectorGraph,
         SectionId::Projection,
@@ -75,7 +72,6 @@ impl SectionId {
             SectionId::Mentions => "mentions",
             SectionId::Relations => "relations",
             SectionId::Citations => "citations",
-            SectionId::Contexts => "contexts",
             SectionId::Vectors => "vectors",
             SectionId::VectorGraph => "vector graph",
             SectionId::Projection => "projection",

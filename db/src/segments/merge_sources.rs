@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use loci_graph::{GraphReader, MentionContext};
 use loci_index::analysis::LanguageCounts;
 use loci_index::text::{self, FieldWeights, MergeInput, REMOVED_LOCAL, TextReader};
 use loci_index::vector::VectorReader;
@@ -12,7 +11,7 @@ use loci_query::ReadView;
 use loci_storage::build::SegmentDocument;
 use loci_storage::segment::{DocumentRun, Layer, Section};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{ConceptId, LocalOrdinal, StoreError};
+use loci_storage::{LocalOrdinal, StoreError};
 
 /// The segments that a new one replaces: their text and the vectors of the built-in embedder are
 /// copied.
@@ -26,7 +25,6 @@ struct SourceSegment<'a> {
     segment: &'a OpenSegment,
     text: [&'a TextReader<Section>; 2],
     vectors: Option<[&'a VectorReader<Section>; 2]>,
-    graph: Option<&'a GraphReader<Section>>,
     /// The new local number by the old one.
     locals: Vec<u32>,
 }
@@ -35,7 +33,6 @@ struct SourceSegment<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct SourceDocument<'a> {
     vectors: Option<[&'a VectorReader<Section>; 2]>,
-    graph: Option<&'a GraphReader<Section>>,
     first: LocalOrdinal,
 }
 
@@ -44,12 +41,6 @@ impl<'a> SourceDocument<'a> {
     pub(crate) fn vector(&self, layer: Layer, place: u32) -> Option<Cow<'a, [f32]>> {
         let flat = self.vectors?[layer as usize].flat();
         flat.vector(LocalOrdinal(self.first.0 + place))
-    }
-
-    /// The context of a concept in the chunk at `place`, where the segment has it.
-    pub(crate) fn mention_context(&self, concept: ConceptId, place: u32) -> Option<MentionContext> {
-        let local = LocalOrdinal(self.first.0 + place);
-        self.graph?.mention_context(concept, local)
     }
 }
 
@@ -101,7 +92,6 @@ impl<'a> MergeSources<'a> {
             if new == Some(&document.first.0) && run.count as usize == document.chunks.len() {
                 return Ok(SourceDocument {
                     vectors: old.vectors,
-                    graph: old.graph,
                     first: run.first,
                 });
             }
@@ -154,7 +144,6 @@ impl<'a> SourceSegment<'a> {
             segment,
             text,
             vectors,
-            graph: view.graph_of(segment),
             locals: vec![REMOVED_LOCAL; segment.chunk_count as usize],
         })
     }

@@ -3,7 +3,6 @@
 //! Start reading at [`writer::SegmentWriter`].
 
 pub(crate) mod chunk;
-mod contexts;
 mod facets;
 pub(crate) mod merge_sources;
 pub(crate) mod vectors;

@@ -3,14 +3,10 @@
 //! Invariant: the bytes follow from rows and the projection of the active space, so a segment that is built again is
 //! the same; only a vector graph may begin with that of a segment that is merged.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-use loci_graph::{
-    CitationEdge, CitationsBuilder, ContextsBuilder, MentionsBuilder, NamesBuilder,
-    RelationsBuilder,
-};
+use loci_graph::{CitationEdge, CitationsBuilder, MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::{Analyzer, LanguageCounts};
 use loci_index::facets::FacetBuilder;
 use loci_index::text::{Field, FieldWeights, TextBuilder};
@@ -22,9 +18,8 @@ use loci_storage::{ConceptId, LocalOrdinal, Rows, SpaceId, StoreError, Table, ke
 use parking_lot::Mutex;
 
 use crate::segments::chunk::{chunk_layer, indexed_fields, is_embedded, stemming_language};
-use crate::segments::contexts::mention_contexts;
 use crate::segments::facets::{push_facets, sibling_positions};
-use crate::segments::merge_sources::{MergeSources, SourceDocument};
+use crate::segments::merge_sources::MergeSources;
 use crate::segments::vectors::{GraphSource, VectorSource, VectorWriter};
 use crate::statements::citations::DocumentCitations;
 use crate::statements::contributions::DocumentContributions;
@@ -60,9 +55,7 @@ pub(crate) struct SegmentWriter<'a> {
     languages: [LanguageCounts; 2],
     facets: FacetBuilder,
     pushed_names: BTreeSet<ConceptId>,
-    normalised_names: HashMap<ConceptId, Arc<str>>,
     mentions: MentionsBuilder,
-    contexts: ContextsBuilder,
     relations: RelationsBuilder,
     citations: CitationsBuilder,
     names: NamesBuilder,
@@ -89,9 +82,7 @@ impl<'a> SegmentWriter<'a> {
             languages: Default::default(),
             facets: FacetBuilder::new(),
             pushed_names: BTreeSet::new(),
-            normalised_names: HashMap::new(),
             mentions: MentionsBuilder::default(),
-            contexts: ContextsBuilder::default(),
             relations: RelationsBuilder::default(),
             citations: CitationsBuilder::default(),
             names: NamesBuilder::default(),
@@ -151,7 +142,6 @@ impl<'a> SegmentWriter<'a> {
         &mut self,
         rows: &dyn Rows,
         document: &SegmentDocument,
-        source: Option<SourceDocument<'_>>,
     ) -> Result<(), StoreError> {
         let cited = DocumentCitations::load(rows, document.id)?;
         for (place, number, citation, work) in cited.edges() {
@@ -176,14 +166,6 @@ impl<'a> SegmentWriter<'a> {
                     .flat_map(|(source, target, _)| [source, target]),
             );
         }
-        // What is computed for each chunk: concepts and their normalised names.
-        let mut computed: BTreeMap<u32, Vec<(ConceptId, &str)>> = BTreeMap::new();
-        let mut names = BTreeMap::new();
-        for (&id, contribution) in &contribution.concepts {
-            if !contribution.mentions.is_empty() {
-                names.insert(id, self.normalised_name(rows, id)?);
-            }
-        }
         for (&id, contribution) in &contribution.concepts {
             // A name without mentions or relations here would hide another concept of that name.
             if !contribution.mentions.is_empty() || ends.contains(&id) {
@@ -193,24 +175,8 @@ impl<'a> SegmentWriter<'a> {
                 self.names.push_synonym(synonym, id);
             }
             for &(place, count) in &contribution.mentions {
-                let local = LocalOrdinal(document.first.0 + place);
-                self.mentions.push(id, local, count);
-                match source.and_then(|source| source.mention_context(id, place)) {
-                    Some(known) => self.contexts.push(id, local, known),
-                    None => computed.entry(place).or_default().push((id, &names[&id])),
-                }
-            }
-        }
-        for (place, concepts) in computed {
-            let Some(chunk) = document.chunks.get(place as usize) else {
-                continue;
-            };
-            let names: Vec<&str> = concepts.iter().map(|&(_, name)| name).collect();
-            let (record, analyzer) = (&document.record, self.analyzer.get());
-            let contexts = mention_contexts(analyzer, record, chunk, &names);
-            let local = LocalOrdinal(document.first.0 + place);
-            for ((id, _), context) in concepts.into_iter().zip(contexts) {
-                self.contexts.push(id, local, context);
+                self.mentions
+                    .push(id, LocalOrdinal(document.first.0 + place), count);
             }
         }
         for (key, contributions) in &contribution.relations {
@@ -231,21 +197,10 @@ impl<'a> SegmentWriter<'a> {
         if !self.pushed_names.insert(id) {
             return Ok(());
         }
-        let name = self.normalised_name(rows, id)?;
-        self.names.push(&name, id);
-        Ok(())
-    }
-
-    /// The normalised name of a concept, read once.
-    fn normalised_name(&mut self, rows: &dyn Rows, id: ConceptId) -> Result<Arc<str>, StoreError> {
-        if let Some(name) = self.normalised_names.get(&id) {
-            return Ok(Arc::clone(name));
-        }
         let concept = rows.concept(id)?;
         let concept = concept.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
-        let name: Arc<str> = concept.normalised.into();
-        self.normalised_names.insert(id, Arc::clone(&name));
-        Ok(name)
+        self.names.push(&concept.normalised, id);
+        Ok(())
     }
 }
 
@@ -277,7 +232,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
             }
             vectors.record_in_graph_source(document.id, place, layer, local);
         }
-        self.push_graph(rows, document, source)
+        self.push_graph(rows, document)
     }
 
     fn finish(
@@ -289,11 +244,9 @@ impl SegmentBuilder for SegmentWriter<'_> {
         part.push(SectionId::Text, Layer::Inner as u32, inner);
         part.push(SectionId::Facets, 0, self.facets.finish());
         part.push(SectionId::Names, 0, self.names.finish());
-        let contexts = self.contexts.finish(&self.mentions);
         part.push(SectionId::Mentions, 0, self.mentions.finish());
         part.push(SectionId::Relations, 0, self.relations.finish());
         part.push(SectionId::Citations, 0, self.citations.finish());
-        part.push(SectionId::Contexts, 0, contexts);
         let (chunks, documents) = (part.chunk_count(), part.document_count());
         self.vectors
             .map(|vectors| {

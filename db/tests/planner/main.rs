@@ -9,7 +9,6 @@
 //! | [`full_documents`] | D4: whole documents and paragraphs |
 //! | [`global`] | R8, R11: concepts of a question; questions about everything |
 //! | [`walks`] | where walks start |
-//! | [`chains`] | hits that a concept of a better hit leads to |
 //! | [`filters`] | G6: filters in every strategy |
 //! | [`cited`] | G11, G12: labels, paths, ranges, links |
 //! | [`diversity`] | maximal marginal relevance |
@@ -18,7 +17,6 @@
 //! | [`hostile`] | requests that nobody means |
 
 mod budgets;
-mod chains;
 mod cited;
 mod diversity;
 mod filters;

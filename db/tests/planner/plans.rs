@@ -79,7 +79,6 @@ fn name(operator: &Operator) -> Option<&'static str> {
         Operator::Near { .. } => Some("near"),
         Operator::Graph { .. } => Some("graph"),
         Operator::Fuse { .. } => Some("fuse"),
-        Operator::Chain { .. } => Some("chain"),
         Operator::Narrow { .. } => Some("narrow"),
         Operator::Communities { .. } => Some("communities"),
         Operator::Rank { .. } => Some("rank"),

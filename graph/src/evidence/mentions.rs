@@ -48,13 +48,6 @@ impl MentionsBuilder {
         }
     }
 
-    /// Every pair of a concept and a chunk that mentions it, by concept, then by chunk.
-    pub(crate) fn pairs_by_concept(&self) -> Vec<(ConceptId, LocalOrdinal)> {
-        let rows = self.by_concept.iter();
-        rows.flat_map(|(&concept, row)| row.keys().map(move |&chunk| (concept, chunk)))
-            .collect()
-    }
-
     /// The section's bytes.
     pub fn finish(self) -> Vec<u8> {
         let rows = || self.by_concept.values();
@@ -172,34 +165,6 @@ impl<B: AsRef<[u8]>> MentionsReader<B> {
         let chunks = self.words(&self.chunks).slice(row.clone());
         let mentions = self.words(&self.chunk_mentions).slice(row);
         chunks.iter().map(LocalOrdinal).zip(mentions.iter())
-    }
-
-    /// Pairs of a concept and a chunk.
-    pub(crate) fn pair_count(&self) -> usize {
-        self.words(&self.chunks).len()
-    }
-
-    /// The chunks that mention `concept`, ascending, each with its place in `chunks`.
-    pub(crate) fn places_by_concept(
-        &self,
-        concept: ConceptId,
-    ) -> impl Iterator<Item = (usize, LocalOrdinal)> + '_ {
-        let place = self.words(&self.concepts).position_of(concept.0);
-        let row = place.map_or(0..0, |place| self.words(&self.concept_starts).row(place));
-        let chunks = self.words(&self.chunks).slice(row.clone());
-        row.zip(chunks.iter().map(LocalOrdinal))
-    }
-
-    /// The concepts that the chunk at `local` mentions, ascending, each with its place in `members`.
-    pub(crate) fn places_by_chunk(
-        &self,
-        local: LocalOrdinal,
-    ) -> impl Iterator<Item = (usize, ConceptId)> + '_ {
-        let row = self.words(&self.chunk_starts).row(local.0 as usize);
-        let members = self.words(&self.members).slice(row.clone());
-        let ids = self.words(&self.concepts);
-        row.zip(members.iter())
-            .filter_map(move |(at, place)| Some((at, ConceptId(ids.get(place as usize)?))))
     }
 
     /// The concepts that the chunk at `local` mentions, ascending, and how often.

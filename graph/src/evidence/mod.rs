@@ -6,7 +6,6 @@
 //! Start reading at [`mentions::MentionsReader`]; the other sections have the same form.
 
 pub mod citations;
-pub mod contexts;
 pub mod mentions;
 pub mod merge;
 pub mod relations;

@@ -7,5 +7,4 @@
 pub mod link;
 pub mod names;
 pub mod normalise;
-pub mod occurrences;
 pub mod types;

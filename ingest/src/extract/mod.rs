@@ -59,9 +59,6 @@ impl Default for ExtractSettings {
     }
 }
 
-/// A longer title is not the name of something.
-const TITLE_WORDS_MAX: usize = 8;
-
 /// The longest description, in characters.
 const DESCRIPTION_CHARS_MAX: usize = 320;
 
@@ -96,36 +93,8 @@ pub fn extract(
     let chosen = select::select(candidates, &lines, &words, &usage, settings);
     let relations = relate::relate(&chosen, &lines, &words, settings);
     let mut concepts = concepts(&chosen, &lines);
-    let named = parsed
-        .title
-        .as_deref()
-        .and_then(|title| title_concept(title, &lines));
-    concepts.extend(
-        named
-            .filter(|(key, _)| chosen.iter().all(|concept| concept.key != *key))
-            .map(|(_, concept)| concept),
-    );
     concepts.extend(dates::concepts(&lines, &words, &chosen, settings));
     (concepts, relations)
-}
-
-/// The title of a file as a concept of its first passage, with its key, where it is written as a name.
-fn title_concept(title: &str, lines: &[reading::Line]) -> Option<(String, NewConcept)> {
-    let title = match title.rfind(" (") {
-        Some(at) if title.ends_with(')') => &title[..at],
-        _ => title,
-    };
-    let words = prose::words(title);
-    let first = lines.iter().flat_map(|line| &line.leaves).min()?;
-    let concept = NewConcept {
-        name: title.to_owned(),
-        kind: "name".into(),
-        mentions: vec![(*first, 1)],
-        ..NewConcept::default()
-    };
-    let fits = (1..=TITLE_WORDS_MAX).contains(&words.len())
-        && words.iter().any(|word| word.is_capitalised());
-    fits.then(|| (name::key(&words), concept))
 }
 
 fn concepts(chosen: &[SelectedConcept], lines: &[reading::Line]) -> Vec<NewConcept> {

@@ -73,15 +73,6 @@ pub struct Plan {
 const SEED_HITS_WEIGHT: f32 = 0.1;
 /// The best chunks that start a walk beside the question: `docs/decisions/0011-planner.md`.
 const SEED_HITS: usize = 1;
-/// The best chunks that chains start from.
-const CHAIN_SEEDS: usize = 3;
-/// Chunks that may mention the concept of a chain, at most.
-const CHAIN_MENTIONS_MAX: usize = 40;
-/// The least rank that chains lift chunks to.
-const CHAIN_DEPTH_MIN: usize = 20;
-/// What the score of a chain counts.
-const CHAIN_WEIGHT: f32 = 1.0;
-
 /// The nearest chunks whose concepts may be those of a question that names none.
 const NEAR_CHUNKS: usize = 10;
 /// Communities that answer a question about everything, where the request names no number.
@@ -395,15 +386,6 @@ impl PlanBuilder<'_> {
         self.operators.push(Operator::Fuse {
             fusion: self.fusion(),
         });
-        let request_k = self.request.k;
-        if with_graph && strategy == Strategy::Hybrid {
-            self.operators.push(Operator::Chain {
-                seeds: CHAIN_SEEDS,
-                mentions_max: CHAIN_MENTIONS_MAX,
-                weight: CHAIN_WEIGHT,
-                depth: CHAIN_DEPTH_MIN.max(request_k.saturating_mul(2)),
-            });
-        }
     }
 
     /// Whether concepts that the question does not name are searched: where they start the graph arm alone, or are

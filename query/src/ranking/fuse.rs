@@ -8,7 +8,7 @@
 //!
 //! Start reading at [`Fusion`], then [`Accumulator::fuse`].
 
-use loci_storage::{ConceptId, Ordinal, ScoredChunk};
+use loci_storage::{Ordinal, ScoredChunk};
 pub use loci_types::search::{Fusion, Mixture, RRF_K, RankWeights, ScoreWeights};
 
 /// Hits that each arm should bring for a search of `k`: fewer cost quality, more gain none.
@@ -20,9 +20,6 @@ pub const fn candidates_for(k: usize) -> usize {
 
 /// The best by text and vectors that a graph's list should agree with.
 const AGREEMENT_DEPTH: usize = 20;
-
-/// The best of a list whose scores are scaled: the last of them is 0.
-const SCALE_DEPTH: usize = 100;
 
 /// Whether two rules differ in the graph's weight, at most.
 pub(crate) fn differ_in_graph_alone(one: Fusion, other: Fusion) -> bool {
@@ -72,19 +69,6 @@ pub struct Fused {
     pub vector: Option<ArmHit>,
     /// That of graph search.
     pub graph: Option<ArmHit>,
-    /// The best chain that leads to it.
-    pub chain: Option<ChainHit>,
-}
-
-/// A chain that leads to a chunk.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ChainHit {
-    /// The concept that both chunks mention.
-    pub concept: ConceptId,
-    /// The chunk that it comes from.
-    pub seed: Ordinal,
-    /// What it counts, before its weight.
-    pub score: f32,
 }
 
 /// The scratch of one fusion at a time. Reused, it allocates nothing in the steady state.
@@ -149,31 +133,7 @@ impl Accumulator {
         self.select_best(count)
     }
 
-    /// The score of a chunk so far; 0 where it is no hit.
-    pub fn score(&self, chunk: Ordinal) -> f32 {
-        self.find(chunk).map_or(0.0, |hit| hit.score)
-    }
-
-    fn find(&self, ordinal: Ordinal) -> Option<&Fused> {
-        let mut slot = first_slot(ordinal, self.slots.len());
-        loop {
-            let hit = self.hits.get(*self.slots.get(slot)? as usize)?;
-            if hit.ordinal == ordinal {
-                return Some(hit);
-            }
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    /// Adds `weight` times the score of a chain to a chunk, which need not be among the hits so far.
-    pub fn add_chain(&mut self, chunk: Ordinal, chain: ChainHit, weight: f32) {
-        let fused = self.entry(chunk);
-        fused.chain = Some(chain);
-        fused.score += weight * chain.score;
-    }
-
-    /// The `count` best hits so far, in order.
-    pub fn select_best(&mut self, count: usize) -> &[Fused] {
+    fn select_best(&mut self, count: usize) -> &[Fused] {
         let count = count.min(self.hits.len());
         self.order.clear();
         self.order
@@ -311,27 +271,10 @@ impl Accumulator {
         self.slots.resize(len, EMPTY_SLOT);
     }
 
-    /// Makes place for one hit more.
-    fn reserve(&mut self) {
-        if 2 * (self.hits.len() + 1) <= self.slots.len() {
-            return;
-        }
-        let len = (4 * (self.hits.len() + 1)).next_power_of_two();
-        self.slots.clear();
-        self.slots.resize(len, EMPTY_SLOT);
-        for (place, hit) in (0..).zip(&self.hits) {
-            let mut slot = first_slot(hit.ordinal, len);
-            while self.slots[slot] != EMPTY_SLOT {
-                slot = (slot + 1) & (len - 1);
-            }
-            self.slots[slot] = place;
-        }
-    }
-
     fn entry(&mut self, ordinal: Ordinal) -> &mut Fused {
-        self.reserve();
         let mask = self.slots.len() - 1;
-        let mut slot = first_slot(ordinal, self.slots.len());
+        // Neighbours in reading order are often found together; the multiplication parts them.
+        let mut slot = (ordinal.0.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
         loop {
             let place = self.slots[slot] as usize;
             if place == EMPTY_SLOT as usize {
@@ -342,7 +285,6 @@ impl Accumulator {
                     text: None,
                     vector: None,
                     graph: None,
-                    chain: None,
                 });
                 return self.hits.last_mut().expect("it was just pushed");
             }
@@ -352,12 +294,6 @@ impl Accumulator {
             slot = (slot + 1) & mask;
         }
     }
-}
-
-/// Where the search for a chunk begins. Neighbours in reading order are often found together; the multiplication parts
-/// them.
-fn first_slot(ordinal: Ordinal, slots: usize) -> usize {
-    (ordinal.0.wrapping_mul(0x9e37_79b1) >> 7) as usize & slots.saturating_sub(1)
 }
 
 impl Arm {
@@ -370,8 +306,7 @@ impl Arm {
     }
 }
 
-/// How a list's scores become 0..=1: the best is 1; the hundredth is 0, or where there are fewer, 0 is 0, or the worst where
-/// that is below 0.
+/// How a list's scores become 0..=1: the best is 1; 0 is 0, or the worst where that is below 0.
 #[derive(Clone, Copy)]
 struct Scale {
     floor: f64,
@@ -387,10 +322,6 @@ impl Scale {
         let (floor, best) = scores.fold((0.0f64, f64::NEG_INFINITY), |(floor, best), score| {
             (floor.min(score), best.max(score))
         });
-        let floor = match list.get(SCALE_DEPTH - 1) {
-            Some(last) if last.score.is_finite() => floor.max(f64::from(last.score)),
-            _ => floor,
-        };
         Scale {
             floor,
             range: best - floor,
@@ -402,7 +333,7 @@ impl Scale {
         if !score.is_finite() {
             0.0
         } else if self.range > 0.0 {
-            ((f64::from(score) - self.floor) / self.range).max(0.0) as f32
+            ((f64::from(score) - self.floor) / self.range) as f32
         } else {
             1.0
         }

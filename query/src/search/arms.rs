@@ -209,13 +209,6 @@ impl<'v> ArmContext<'v> {
         allowed.is_none_or(|allowed| allowed.contains(chunk.0))
     }
 
-    /// Whether the arms search a chunk: its layer, and the filter.
-    pub(super) fn searches(&self, chunk: Ordinal) -> bool {
-        let filter = self.filter.as_ref();
-        filter.is_none_or(|filter| filter.contains(chunk.0))
-            && self.view.is_in_layers(chunk, self.layers)
-    }
-
     /// Those of `hits` that the filter allows.
     pub(super) fn retain_allowed(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
         if let Some(filter) = &self.filter {

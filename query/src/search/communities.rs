@@ -179,7 +179,6 @@ fn quoted_chunks(view: &ReadView, digests: &[CommunityDigest]) -> Result<Vec<Fus
                     text: None,
                     vector: None,
                     graph: None,
-                    chain: None,
                 });
             }
         }

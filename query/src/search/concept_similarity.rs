@@ -104,19 +104,19 @@ pub(super) fn nearest_concepts(
 }
 
 /// The vectors of a view's chunks.
-pub(super) struct ChunkVectors<'v> {
+struct ChunkVectors<'v> {
     layers: [Vec<SegmentReader<'v, VectorReader<Section>>>; 2],
 }
 
 impl<'v> ChunkVectors<'v> {
-    pub(super) fn new(view: &'v ReadView) -> ChunkVectors<'v> {
+    fn new(view: &'v ReadView) -> ChunkVectors<'v> {
         ChunkVectors {
             layers: Layer::ALL.map(|layer| view.vectors(layer)),
         }
     }
 
     /// Where the vector of a chunk is, if it has one.
-    pub(super) fn row(&self, chunk: Ordinal) -> Option<VectorRow<'v>> {
+    fn row(&self, chunk: Ordinal) -> Option<VectorRow<'v>> {
         self.layers.iter().find_map(|segments| {
             let after = segments.partition_point(|placed| placed.base <= chunk);
             let placed = segments.get(after.checked_sub(1)?)?;
@@ -133,9 +133,9 @@ impl<'v> ChunkVectors<'v> {
 }
 
 /// A vector in its segment.
-pub(super) struct VectorRow<'v> {
-    pub(super) vectors: &'v VectorReader<Section>,
-    pub(super) index: usize,
+struct VectorRow<'v> {
+    vectors: &'v VectorReader<Section>,
+    index: usize,
 }
 
 impl VectorRow<'_> {

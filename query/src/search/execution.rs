@@ -13,7 +13,6 @@ use loci_types::search::Strategy;
 use roaring::RoaringBitmap;
 
 use super::arms::{ArmContext, GraphHits};
-use super::chain::ChainOptions;
 use super::fetch::{ConceptNames, FetchedHit, RowFetcher, context, path_to};
 use super::highlights::{highlight, suggestions};
 use super::partial::{no_vector, partial_reasons};
@@ -91,7 +90,6 @@ pub(super) fn run(
 /// How many hits of a fusion the operators after it look at: all, unless they only quote and take.
 fn hits_needed(rest: &[Operator]) -> usize {
     match rest {
-        [Operator::Chain { seeds, depth, .. }, ..] => *depth.max(seeds),
         [Operator::Take { k }, ..] => *k,
         [Operator::Quote, Operator::Take { k }, ..] => QUOTED_MAX.max(*k),
         _ => usize::MAX,
@@ -197,20 +195,6 @@ impl Execution<'_, '_> {
                 (self.fused, _) = self.arms.trace.step("fuse", fuse, |(_, all)| *all)?;
                 self.lists = ArmLists::default();
                 Ok(())
-            }
-            &Operator::Chain {
-                seeds,
-                mentions_max,
-                weight,
-                depth,
-            } => {
-                let options = ChainOptions {
-                    seeds,
-                    mentions_max,
-                    weight,
-                    depth,
-                };
-                self.chain(options, hits_needed(rest))
             }
             Operator::Narrow { to, keep, more } => self.narrow(*to, *keep, *more),
             Operator::Communities { keep, all } => self.communities(*keep, *all),
@@ -318,14 +302,12 @@ impl Execution<'_, '_> {
             let mut cited = Vec::with_capacity(selected.len());
             let mut damaged = Vec::new();
             for found in selected {
-                let mut path = match found.graph {
-                    Some(_) if plan.request.concepts => path_to(graph, reached, found.ordinal),
+                let path = match found.graph {
+                    Some(_) if plan.request.concepts => {
+                        names.all(path_to(graph, reached, found.ordinal))?
+                    }
                     _ => Vec::new(),
                 };
-                let chain = found.chain.filter(|_| plan.request.concepts);
-                path.extend(chain.map(|chain| chain.concept));
-                path.dedup();
-                let path = names.all(path)?;
                 let mut hit = match fetch.hit(found, plan.request.climb, budget, path) {
                     Err(error) if error.is_row_damage() => {
                         damaged.push(PartialReason::DamagedHit(error.to_string()));

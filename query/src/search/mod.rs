@@ -20,7 +20,6 @@
 //! Start reading at [`Searcher::search`], then `Execution::step`.
 
 mod arms;
-mod chain;
 mod communities;
 mod concept_similarity;
 mod execution;

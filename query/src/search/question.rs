@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
-use loci_graph::{EntityLink, GraphSnapshot, MatchKind, term_hash};
+use loci_graph::{EntityLink, GraphSnapshot, MatchKind};
 use loci_index::analysis::Analyzer;
 use loci_index::text::{self, TextScratch};
 use loci_storage::ConceptId;
@@ -33,8 +33,6 @@ pub(super) struct AnalysedQuestion {
     pub(super) near_links: Vec<EntityLink>,
     /// The share of the terms that the concepts cover, by weight; 1 where the request gives another start.
     pub(super) coverage: f32,
-    /// The hash of each term that some chunk has, with its weight in BM25; empty where nothing needed them so far.
-    pub(super) term_weights: Vec<(u16, f32)>,
 }
 
 impl AnalysedQuestion {
@@ -91,7 +89,7 @@ impl Execution<'_, '_> {
             let seeds = &plan.request.seeds;
             let starts_from_hits = seeds.hits > 0 && analysed.links.is_empty();
             analysed.coverage = if seeds.concepts.is_empty() && !starts_from_hits {
-                concept_coverage(view, &mut analysed, analyzer, text)?
+                concept_coverage(view, &analysed, analyzer, text)?
             } else {
                 1.0
             };
@@ -132,7 +130,7 @@ fn link_concepts(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> 
 /// no chunk has count for nothing.
 fn concept_coverage(
     view: &ReadView,
-    analysed: &mut AnalysedQuestion,
+    analysed: &AnalysedQuestion,
     analyzer: &mut Analyzer,
     scratch: &mut TextScratch,
 ) -> Result<f32, QueryError> {
@@ -149,7 +147,6 @@ fn concept_coverage(
     for (term, weight) in
         text::weights_with_scratch(&view.text(Layer::Leaves), &analysed.terms, scratch)?
     {
-        analysed.term_weights.push((term_hash(term), weight));
         all += weight;
         if named.contains(term) {
             covered += weight;

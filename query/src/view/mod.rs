@@ -311,12 +311,6 @@ impl ReadView {
         Some(segment_reader(segment, &known.indexes.text[layer as usize]))
     }
 
-    /// The concept graph of one segment of this view.
-    pub fn graph_of<'v>(&'v self, segment: &OpenSegment) -> Option<&'v GraphReader<Section>> {
-        let known = self.segments.iter().find(|known| known.id == segment.id)?;
-        Some(&known.indexes.graph)
-    }
-
     /// Vectors of a layer in the active space, of one segment of this view.
     pub fn vectors_of<'v>(
         &'v self,
@@ -478,8 +472,6 @@ impl BaseReaders {
             section(SectionId::Relations, 0)?,
             open.chunk_count,
         );
-        let contexts = open.part.find(SectionId::Contexts, 0);
-        let graph = graph.and_then(|graph| graph.with_contexts(contexts));
         let citations = section(SectionId::Citations, 0)?;
         let citations = CitationsReader::open(citations, open.chunk_count);
         Ok(BaseReaders {

@@ -73,17 +73,6 @@ pub enum Operator {
         /// How.
         fusion: Fusion,
     },
-    /// Raises chunks that a concept of one of the best leads to, and adds those that no arm found.
-    Chain {
-        /// The best chunks that chains start from.
-        seeds: usize,
-        /// Chunks that may mention the concept of a chain, at most.
-        mentions_max: usize,
-        /// What the score of a chain counts, ≥ 0.
-        weight: f32,
-        /// The rank among the fused that a chain must be able to lift a chunk to.
-        depth: usize,
-    },
     /// Restricts the search to the documents, or sections, of the best so far, for the operators that follow.
     Narrow {
         /// To which of the two.

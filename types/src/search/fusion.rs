@@ -69,14 +69,14 @@ impl Mixture {
 }
 
 impl Default for Mixture {
-    /// 70 parts vector to 30 text, a whole share of graph, trusted from a concentration of ½, an agreement of a
-    /// fifth and a coverage of ½, `k` 10.
+    /// 70 parts vector to 30 text, ¾ of a share of graph, trusted from a concentration of ½, an agreement of a
+    /// fifth and a coverage of ½, `k` 20.
     fn default() -> Self {
         Mixture {
             vector_share: 0.7,
-            graph_weight: 1.0,
+            graph_weight: 0.75,
             graph_trust: 0.5,
-            graph_k: 10.0,
+            graph_k: 20.0,
             graph_agreement: 0.2,
             graph_coverage: 0.5,
         }
