@@ -34,7 +34,7 @@ fn open(path: &Path) -> Result<Arc<dyn Tokenizer>, String> {
 
 #[cfg(not(feature = "tokenizer"))]
 fn open(_: &Path) -> Result<Arc<dyn Tokenizer>, String> {
-    Err("this program was built without the feature tokenizer, which reads such files".into())
+    Err("this program reads no such files: build it with the feature tokenizer".into())
 }
 
 /// Counts the tokens of texts as a model does.

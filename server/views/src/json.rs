@@ -1,6 +1,7 @@
 //! JSON of requests and answers.
 //!
-//! These functions are compiled here, for speed: their callers are compiled for size.
+//! Always true: the code that writes and reads these large types is compiled in this crate, at the highest level, and not
+//! in the server, which is compiled at a lower one.
 
 use locidb::{Answer, Prompt, SearchRequest};
 use serde_json::{Map, Result, Value};
